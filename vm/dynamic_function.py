@@ -27,9 +27,10 @@ from .code import Code
 from .context import Context
 from .errors import CallerValueError
 from .exports import Export, Value
-from .function import Function, Slot, is_readable, slot_over
+from .function import Function
 from .growable_buffers import GrowableBuffer, ResultBuffers, declared_bytes
 from .memo_cache import MAX_ENTRIES
+from .slots import Slot, is_readable, slot_over
 from .statistics import Log
 from .tensors import as_array, describe, describe_array, fits
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from keyword import iskeyword
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -42,6 +42,7 @@ from .fence import Future
 from .interop import IMPORT_BYTES, import_array, is_foreign
 from .on_device import Donated, OnDeviceCalls
 from .result_memory import RESULT_BYTES, ResultMemory
+from .slots import ImportSlot, Slot, is_readable, slot_over
 from .statistics import Log, totals
 from .submit import Staged, submit
 from .tensors import as_array, check_out, describe, fits, mismatch
@@ -56,32 +57,12 @@ if TYPE_CHECKING:
 _Target = TypeVar("_Target")
 
 
-class Slot(NamedTuple):
-    """Device memory for one argument or result. `elements`: the memory as an array, if the driver maps it."""
-
-    dtype: np.dtype[Any]
-    shape: tuple[int, ...]
-    elements: Array | None
-    buffer: Buffer
-    view: BufferView
-    nbytes: int
-
-
-def slot_over(view: BufferView) -> Slot:
-    """The slot whose memory is a view."""
-    return Slot(view.dtype.numpy, view.shape, view.map(), view.buffer, view, view.nbytes)
-
-
-def is_readable(slot: Slot) -> bool:
-    """Whether the host reads a result quickly through the mapping of its slot."""
-    return slot.elements is not None and slot.buffer.host_cached
-
-
 class Function:
     """An export in one context: `function(x, y, out=None)`, or `function.submit(x, y)` for a future."""
 
     __slots__ = (
         "_call",
+        "_import_slots",
         "_inputs",
         "_log",
         "_outputs",
@@ -107,6 +88,7 @@ class Function:
         self._call: Any = None  #: the call object of all blocking calls, made at the first one
         self._statistics = context.device.statistics
         self._inputs: tuple[Slot, ...] = ()
+        self._import_slots: dict[int, ImportSlot] = {}  #: by place, of large arguments of blocking calls
         self._outputs: tuple[Slot, ...] = ()
         self._targets: tuple[BufferView | None, ...] = ()
         self._mapped_output: Slot | None = None  #: the output slot, if it is the only one and its memory is mapped
@@ -167,7 +149,7 @@ class Function:
                             copied += nbytes
                         operands.append(view)
                     else:
-                        operands.append(self._argument(len(operands), x))
+                        operands.append(self._argument(len(operands), x, self._import_slots))
                 if copied:
                     self._statistics.host_to_device_bytes += copied
                 targets = self._targets
@@ -368,6 +350,7 @@ class Function:
     def release(self) -> None:
         """Release the slots: the context is closed."""
         self._inputs = self._outputs = ()
+        self._import_slots.clear()
         self._targets, self._mapped_output = (), None
         for memory in self._result_memory:
             if memory is not None:
@@ -452,8 +435,12 @@ class Function:
         count = len(self.export.arguments)
         return CallerTypeError(f"{self.name!r} takes {count} argument{'s' * (count != 1)}, got {len(arguments)}")
 
-    def _argument(self, place: int, x: object) -> BufferView:
-        """The view to pass for an argument. Handles arguments that are not NumPy arrays of the right type."""
+    def _argument(self, place: int, x: object, import_slots: dict[int, ImportSlot] | None = None) -> BufferView:
+        """The view to pass for an argument. Handles arguments that are not NumPy arrays of the right type, and large
+        ones. `import_slots`: those of a call that reads no argument after its end.
+        """
+        if import_slots and place in import_slots and (same := import_slots[place].view_again(x)) is not None:
+            return same
         value = self.export.arguments[place]
         what = self.argument_label(place)
         if isinstance(x, DeviceArray | BufferView):
@@ -462,8 +449,10 @@ class Function:
         array = as_array(x, value.dtype, slot.shape, what)
         foreign = is_foreign(x) and array.nbytes >= IMPORT_BYTES and place not in self.export.aliases
         if foreign or self._imports(place, array.nbytes):
-            assert self.context.device is not None
-            view = import_array(self.context.device, array, value.dtype)
+            if import_slots is not None and array is x:
+                view = import_slots.setdefault(place, ImportSlot()).import_array(self.device, array, value.dtype)
+            else:
+                view = import_array(self.device, array, value.dtype)
             if isinstance(view, BufferView):
                 return view
         self._write(slot.view, array)

@@ -26,8 +26,8 @@ from orchestrion.compiler.ir.attributes import ELEMENT_BYTES
 from orchestrion.compiler.ir.dims import AnySize, Shape, Size, ceildiv, is_dynamic, typical
 from orchestrion.compiler.ir.types import TensorType, Type
 
-#: roles of a tensor in a dot
-ROLES: Final = ("lhs", "rhs")
+#: roles of a tensor in a dot. `weights`: a constant right operand of a dot whose left operand has no encoding
+ROLES: Final = ("lhs", "rhs", "weights")
 #: greatest tile along one dimension, in elements
 MAX_LAYOUT_TILE: Final = 1024
 

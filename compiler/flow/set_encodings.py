@@ -5,7 +5,8 @@ inserted in front of the region, and a `flow.unset_encoding` inside. The encodin
 batch, free and contracted axes of the dot. Elementwise ops and ops that transpose or collapse axes may stand between
 memory and the dot; the axes are followed through them. The result of a dot stays in row-major order.
 
-If all sizes of a dot are static, either both operands are encoded or none, because kernels need tiles on both sides. If
+If all sizes of a dot are static, either both operands are encoded or none, because kernels need tiles on both sides. A
+constant right operand is then encoded alone, as `weights`, for targets whose kernels read a left operand anywhere. If
 a size is dynamic, the left operand is not encoded, because tiles have a static size. The right operand is encoded if it
 is constant, or if the number of rows is static or at least the number of columns, as in attention. Otherwise encoding
 it at run time could take longer than a dot of few rows. A dot is large if each of its sizes is at least `LEAST_SIZE`
@@ -27,11 +28,12 @@ from orchestrion.compiler.ir.dims import Size, is_dynamic, is_less, typical
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.ir.util import GlobalLoad
 from orchestrion.compiler.options import Options
-from orchestrion.compiler.stablehlo.ops.base import tensor_of
+from orchestrion.compiler.stablehlo.ops.base import dtype_of, tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
+from orchestrion.schema.dtypes import FLOAT
 
 from .captures import captures
-from .dialect import DispatchRegion, HoistableDispatch, SetEncoding, UnsetEncoding, Yield
+from .dialect import DispatchRegion, HoistableDispatch, SetEncoding, UnsetEncoding, Windows, Yield
 from .groups import MAX_BINDINGS
 from .layout import ROLES, Encoding, encoded
 from .structure import Axes, axes_in_memory, joined
@@ -74,10 +76,12 @@ def _set_encodings(region: DispatchRegion, dot: DotGeneral, options: Options) ->
         for operand, way, may in zip(dot.operands, ways, may_be, strict=True)
     ]
     one_by_one = options.encodings == "test" or not _is_static(dot)
+    weights = axes[0] is None and options.encodings not in ANY_SIZE and _are_weights(dot, ways)
+    roles = [ROLES[0], "weights" if weights else ROLES[1]]
     done = [
-        _encode(region, dot, index, way, found, sizes)
-        for index, (way, found) in enumerate(zip(ways, axes, strict=True))
-        if found is not None and (None not in axes or one_by_one)
+        _encode(region, dot, role, way, found, sizes)
+        for role, way, found in zip(roles, ways, axes, strict=True)
+        if found is not None and (None not in axes or one_by_one or role == "weights")
     ]
     if any(done):
         return ""
@@ -132,18 +136,28 @@ def _may_be_encoded(dot: DotGeneral, sizes: tuple[Size, Size, int], index: int, 
     return index == 1 and (is_constant or not is_dynamic(rows) or is_less(columns - 1, rows))
 
 
+def _are_weights(dot: DotGeneral, ways: list[Way]) -> bool:
+    """Whether the right operand is a constant of floats that is worth tiles of its own. Windows side by side are not:
+    targets transform both operands of such a convolution (docs/decisions/winograd.md).
+    """
+    (chain, _), (_, source) = ways
+    constant = _is_static(dot) and isinstance(source.defining_op, GlobalLoad)
+    beside = any(isinstance(op, Windows) and set(op.strides.ints) == {1} for op in chain)
+    return constant and not beside and dtype_of(source).kind == FLOAT
+
+
 def _encode(
-    region: DispatchRegion, dot: DotGeneral, index: int, way: Way, axes: Axes, sizes: tuple[Size, Size, int]
+    region: DispatchRegion, dot: DotGeneral, role: str, way: Way, axes: Axes, sizes: tuple[Size, Size, int]
 ) -> bool:
     """Inserts an encoding between memory and an operand of the dot, if the dispatch may bind one more buffer."""
     chain, source = way
     if len(captures(region)) + len(region.outputs) >= MAX_BINDINGS:
         return False
-    dims, left = dot.dimensions, index == 0
+    dims, left = dot.dimensions, role == ROLES[0]
     batch = dims.lhs_batch if left else dims.rhs_batch
     contract = dims.lhs_contract if left else dims.rhs_contract
     free = dims.free(len(axes), left)
-    encoding = Encoding(ROLES[index], joined(axes, batch), joined(axes, free), joined(axes, contract), _typical(sizes))
+    encoding = Encoding(role, joined(axes, batch), joined(axes, free), joined(axes, contract), _typical(sizes))
     type = encoded(tensor_of(source), encoding)
     value: Value = _set_encoding(region, source, type)
     builder = Builder(region.body.block, dot, dot.loc)
@@ -151,7 +165,7 @@ def _encode(
     mapping: dict[Value, Value] = {source: value}
     for op in reversed(chain):
         value = builder.insert(op.clone(mapping)).results[0]
-    dot.set_operand(index, value)
+    dot.set_operand(0 if left else 1, value)
     for op in chain:
         if not op.results[0].uses:
             op.erase()

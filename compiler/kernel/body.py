@@ -30,6 +30,7 @@ from orchestrion.compiler.stablehlo.ops.indexing import DynamicUpdateSlice
 from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Transpose
 
 from .encodings import stored_shape
+from .padded_lines import PaddedLines
 from .row_values import row_length
 from .rules import shape_of
 from .transposed import Across
@@ -190,6 +191,13 @@ class Body:
         if not any(isinstance(op, Transpose | BroadcastInDim) for op in self.ops):
             return None
         return Across.of(self.results)
+
+    @cached_property
+    def lines(self) -> PaddedLines | None:
+        """The lines of an elementwise body that pads a tensor; None if it does not."""
+        (first, *more) = self.outputs
+        one = self.kind == "elementwise" and not more and first.binding not in self.inputs.values()
+        return PaddedLines.of(first.value) if one else None
 
     @property
     def has_one_size(self) -> bool:

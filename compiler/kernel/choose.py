@@ -18,7 +18,8 @@ from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
 from orchestrion.schema.dtypes import BY_NAME
 
 from .body import Body
-from .choose_elements import block_across, run_of_elements
+from .choose_elements import block_across, padded_lines, run_of_elements
+from .choose_few_rows import few_rows_dot
 from .choose_panels import byte_panel_dot, depthwise_dot, pair_panel_dot, panel_dot, winograd_dot
 from .choose_rows import ELEMENTS_PER_WORKGROUP, schedules_of_rows
 from .emit import THREAD
@@ -183,6 +184,11 @@ def transposed_elements(task: Task) -> Schedule | None:
     return None if task.body.across is None else block_across(task.body, task.machine, task.code.ops)
 
 
+def lines_of_padding(task: Task) -> Schedule | None:
+    """A workgroup copies a line of a padded tensor, if neighbours that are padded alike are no whole vectors."""
+    return padded_lines(task.body, task.machine)
+
+
 def shared_reduction(task: Task) -> Schedule | None:
     """A workgroup computes one element, if the reductions are few and long, or too long for one invocation."""
     body, machine = task.body, task.machine
@@ -223,11 +229,13 @@ PATTERNS: Final[tuple[tuple[str, Callable[[Task], Schedule | None]], ...]] = (
     ("winograd dot", winograd_dot),
     ("depthwise dot", depthwise_dot),
     ("pair panel dot", pair_panel_dot),
+    ("few rows dot", few_rows_dot),
     ("panel dot", panel_dot),
     ("byte panel dot", byte_panel_dot),
     ("staged dot", staged_dot),
     ("tiled dot", tiled_dot),
     ("transposed elements", transposed_elements),
+    ("lines of padding", lines_of_padding),
     ("shared reduction", shared_reduction),
     ("each element", each_element),
 )

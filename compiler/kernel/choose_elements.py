@@ -3,10 +3,12 @@
 from orchestrion.compiler.ir.dims import is_dynamic
 
 from .body import Body, count_of
+from .choose_panels import PANEL_LANES
 from .choose_rows import ELEMENTS_PER_WORKGROUP
 from .emit import THREAD
 from .legality import MAX_PRODUCTS, problems
 from .machine import Machine
+from .operands import is_read
 from .schedule import Schedule, Step
 
 
@@ -25,6 +27,15 @@ def block_across(body: Body, machine: Machine, ops: int) -> Schedule | None:
         None if is_whole else Step("guard", "t", "shift"),
     )
     return None if size < count or any(problems(body, schedule, machine)) else schedule
+
+
+def padded_lines(body: Body, machine: Machine) -> Schedule | None:
+    """The schedule of a padded copy in native code; None if elements padded alike are whole vectors, or computed."""
+    lines = body.lines if machine.panel_bytes else None
+    if lines is None or lines.inner % PANEL_LANES == 0 or lines.width < PANEL_LANES or not is_read(lines.pad.operand_):
+        return None
+    schedule = Schedule.of(Step("bind", "grid", "workgroup"), Step("bind", "e", "local", PANEL_LANES))
+    return None if any(problems(body, schedule, machine)) else schedule
 
 
 def run_of_elements(body: Body, machine: Machine, ops: int) -> Schedule | None:

@@ -12,6 +12,7 @@ from orchestrion.schema.dtypes import BY_NAME, FLOAT
 from .byte_panels import WORD, has_bytes
 from .legality import problems
 from .loops import BLOCK
+from .machine import Machine
 from .operands import is_read, packed_tile
 from .pair_panels import PAIR, has_pairs
 from .result_lines import Lines, image_of
@@ -33,6 +34,8 @@ COST_OF_VECTORS = {2: 0.0, 1: 0.2, 3: 0.03, 4: 0.12, 5: 0.06}
 MAX_PANEL_COLUMNS = 128
 #: most columns of a block of a dot of bytes
 MAX_BYTE_COLUMNS = 512
+#: bytes of the panels of pairs of a workgroup
+PAIR_BYTES = 80 << 10
 #: fewest rows of a dot of bf16 with panels of pairs
 FEWEST_PAIR_ROWS = 4
 #: products in the time that takes to copy an element to a panel of words and to search it
@@ -41,6 +44,12 @@ COST_OF_COPY = 6
 WINOGRAD_COLUMNS, WINOGRAD_DEPTH = 32, 16
 #: most results of a line that an invocation computes at once, and about as many lines of a workgroup
 LINE_RESULTS, LINE_ROWS = 8, 14
+#: bytes of the slices of operands that a workgroup copies at once
+SLICE_BYTES = 128 << 10
+#: fewest blocks of a dot that copies panels
+FEWEST_COPIES = 8
+#: bytes of the panels of a dot of bytes
+BYTE_PANELS = 80 << 10
 #: fewest blocks of a dot whose workgroups read wide rows
 FEWEST_BLOCKS = 4
 
@@ -117,17 +126,21 @@ def panel_dot(task: Task) -> Schedule | None:
     rows = typical(extents[down])
     read, contract = operand[across]
     in_order = fastest_axis(read) not in contract and is_read(read)
-    tile = _panel_tile(rows, int(extents[across]), machine.panel_tile, item, in_order)
+    tile = panel_tile(rows, int(extents[across]), machine, item, in_order)
     once = in_order and rows <= tile[0]
     loaded = once or (in_order and packed_tile(dot, 0 if across == "m" else 1) == tile[1])  # memory has the panels
-    groups = PANEL_LANES if once else 1  # a workgroup reads wide rows of an operand without a panel
-    while groups > 1 and typical(extents["b"]) * (extents[across] // (tile[1] * groups)) < FEWEST_BLOCKS:
-        groups //= 2
-    local, sizes = {down: PANEL_LANES // groups, across: groups}, {across: tile[1] * groups}
-    sizes[down] = tile[0] * local[down]
+    counts = _tiles_of_copies(task, rows, int(extents[across]), tile, in_order)
+    if loaded:
+        groups = PANEL_LANES if once else 1  # a workgroup reads wide rows of an operand without a panel
+        while groups > 1 and typical(extents["b"]) * (extents[across] // (tile[1] * groups)) < FEWEST_BLOCKS:
+            groups //= 2
+        counts = PANEL_LANES // groups, groups
+    local = dict(zip((down, across), counts, strict=True))
+    sizes = {dim: size * local[dim] for dim, size in zip((down, across), tile, strict=True)}
     tall = tile[0] > machine.panel_tile[0]  # so many rows, a power of two apart, would share few lines of a cache
     panels = [name for name, needs in ((down, tall or not is_read(operand[down][0])), (across, not loaded)) if needs]
-    depth = (machine.panel_bytes // item - prod(sizes.values())) // max(sum(sizes[name] for name in panels), 1)
+    depth = min(SLICE_BYTES, machine.panel_bytes - prod(sizes.values()) * item)
+    depth = depth // (item * max(sum(sizes[name] for name in panels), 1))
     depth = BLOCK if once else depth if extents["k"] <= depth else depth // BLOCK * BLOCK
     schedule = Schedule.of(
         *(Step("tile", dim, count=count) for dim, count in zip((down, across), tile, strict=True)),
@@ -137,7 +150,9 @@ def panel_dot(task: Task) -> Schedule | None:
         Step("stage", "out", "panel", min(depth, int(extents["k"]))),
         *(Step("stage", PANEL_OPERANDS[name], "panel") for name in panels),
         Step("guard", down, "clamp") if extents[down] % sizes[down] != 0 else None,
-        edge_guard(across, extents[across], sizes[across], 0),
+        Step("guard", across, "pad")
+        if loaded and not once and extents[across] % sizes[across] != 0
+        else edge_guard(across, extents[across], sizes[across], 0),
     )
     return None if any(problems(task.body, schedule, machine)) else schedule
 
@@ -155,7 +170,7 @@ def pair_panel_dot(task: Task) -> Schedule | None:
 
     def depth(local: tuple[int, int]) -> int:
         down, across = local[0] * height, local[1] * width
-        words = (machine.panel_bytes // F32_BYTES - down * across) // (down + across)
+        words = PAIR_BYTES // F32_BYTES // (down + across)
         return min(words * PAIR // BLOCK * BLOCK, length)
 
     def cost(local: tuple[int, int]) -> float:
@@ -181,6 +196,27 @@ def pair_panel_dot(task: Task) -> Schedule | None:
     return None if any(problems(task.body, schedule, machine)) else schedule
 
 
+def _tiles_of_copies(task: Task, rows: int, columns: int, tile: tuple[int, int], in_order: bool) -> tuple[int, int]:
+    """Tiles of a block, along rows and columns, whose workgroup copies a panel of columns. More rows share a copy, and
+    copies of wider rows of memory are faster. At least 8 blocks are left for threads, 16 if blocks are large.
+    """
+    tiles, batches = ceildiv(rows, tile[0]), typical(task.body.extents["b"])
+    most = 2 * PANEL_LANES if tile[1] % (2 * PANEL_LANES) == 0 else PANEL_LANES
+
+    def fits(down: int, across: int) -> bool:
+        width, least = tile[1] * across, FEWEST_COPIES * (1 if down * across <= most else 2)
+        waste = ceildiv(columns, width) * width / (ceildiv(columns, tile[1]) * tile[1])
+        enough = batches * ceildiv(tiles, down) * ceildiv(columns, width) >= least
+        return width <= MAX_PANEL_COLUMNS and width <= columns and waste < 1.03 and enough
+
+    down, across = min(1 << (tiles - 1).bit_length(), most), 1
+    if not fits(down, 1):
+        down = min(down, PANEL_LANES)
+    while in_order and fits(down, 2 * across):
+        across *= 2
+    return max(down, PANEL_LANES // across), across
+
+
 def byte_panel_dot(task: Task) -> Schedule | None:
     """A workgroup computes a block of results of a dot of bytes, with panels of words that have four of them."""
     dot, machine, extents = task.dot, task.machine, task.body.extents
@@ -189,13 +225,13 @@ def byte_panel_dot(task: Task) -> Schedule | None:
     rows, columns, length = typical(extents["m"]), int(extents["n"]), int(extents["k"])
     if columns < MIN_TILE_COLUMNS or not length:
         return None
-    tile = _panel_tile(rows, columns, machine.panel_tile, F32_BYTES, False)
+    tile = panel_tile(rows, columns, machine, F32_BYTES, False)
     tile = tile[0], tile[1] // PANEL_LANES * PANEL_LANES or tile[1]
     down, across = PANEL_LANES, 1  # few rows leave invocations to further columns
     while down > 1 and tile[0] * down >= 2 * rows and min(columns, MAX_BYTE_COLUMNS) >= 2 * across * tile[1]:
         down, across = down // 2, 2 * across
     sizes = {"m": tile[0] * down, "n": tile[1] * across}
-    words = (machine.panel_bytes // 4 - prod(sizes.values()) - sizes["n"]) // sum(sizes.values())
+    words = (BYTE_PANELS // 4 - prod(sizes.values()) - sizes["n"]) // sum(sizes.values())
     schedule = Schedule.of(
         *tile_steps(*tile),
         Step("bind", "grid", "workgroup"),
@@ -208,12 +244,14 @@ def byte_panel_dot(task: Task) -> Schedule | None:
     return None if any(problems(task.body, schedule, machine)) else schedule
 
 
-def _panel_tile(rows: int, columns: int, most: tuple[int, int], item: int, in_order: bool) -> tuple[int, int]:
+def panel_tile(
+    rows: int, columns: int, machine: Machine, item: int = F32_BYTES, in_order: bool = True
+) -> tuple[int, int]:
     """(rows, columns) of the tile of a dot with panels: of few rows all, with more columns instead; else as many rows
-    as leave the fewest unused in the last tile. `most`: the tile of the machine; `item`: bytes of a result; `in_order`:
-    the columns of the operand are read in the order of memory.
+    as leave the fewest unused in the last tile. `item`: bytes of a result; `in_order`: the columns of the operand are
+    read in the order of memory.
     """
-    down, across = most[0], most[1] * 4 // item
+    down, across = machine.panel_tile[0], machine.panel_tile[1] * 4 // item
     results = down * across
     if rows <= (2 * down if in_order else down):
         down, across = rows, min(results // (1 << (rows - 1).bit_length()), MAX_PANEL_COLUMNS)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.ir.dims import Shape, Size, ceildiv, dim_max, typical
@@ -37,6 +38,7 @@ from .register_rows import emit_rows
 from .rules import shape_of
 from .schedule import Schedule, Step
 from .staged import staged_results
+from .streamed import StreamedDot
 from .vectors import load_lanes
 from .winograd import SquareDot
 
@@ -74,6 +76,7 @@ def invocations(body: Body, schedule: Schedule) -> Size:
 #: how the sums of a dot are staged -> the class that emits a block
 BLOCKS: dict[str, type[PanelDot | SquareDot | DepthwiseDot]] = {
     "panel": PanelDot,
+    "stream": StreamedDot,
     "bytes": BytePanelDot,
     "pairs": PairPanelDot,
     "winograd": SquareDot,
@@ -129,6 +132,9 @@ class Kernel:
     def _storing(self, output: Output) -> _Store:
         return lambda places, values: self.store(output, places, values)
 
+    def _store_line(self, output: Output, position: Value, value: Value) -> None:
+        store(self.builder, [value], self.binding(output), [position])
+
     # elements of results, in the order of memory
 
     def _elements(self) -> None:
@@ -139,6 +145,11 @@ class Kernel:
         size, lanes = schedule.count("tile", "e"), schedule.lanes
         places = grid_size(body, schedule)
         number = grid_place(b, schedule, places)
+        if body.lines is not None and schedule.local("e") > 1:
+            branch, (output,) = b.begin_if(self._writes(places)), body.outputs
+            body.lines.emit(self.elemental, schedule.workgroup_size, number, partial(self._store_line, output))
+            b.end_if(branch)
+            return
         parts = [self._parts(body.hero, at) for at in self._positions(number, size)] if lanes > 1 and body.hero else []
         counts = {count_of(value) for value in body.results}
         if (across := body.across) is not None and schedule.find("tile", "t") is not None:

@@ -20,7 +20,7 @@ from .dialect import MAX_SHARED_BYTES, VECTOR_LANES
 from .encodings import stored_shape
 from .grid import DOT, is_tiled_dot
 from .library import KERNELS
-from .loops import loop_iterations
+from .loops import BLOCK, loop_iterations
 from .machine import Machine
 from .operands import packed_tile
 from .pair_panels import has_pairs, pair_panel_bytes
@@ -83,7 +83,8 @@ def _unknown(body: Body, schedule: Schedule) -> Iterator[str]:
     for step in schedule.steps:
         known = [*body.extents]
         if step.name == "bind":
-            known = ["grid", *(dim for dim in DOT if dim in body.extents and body.kind == "contraction")]
+            shared = DOT if body.kind == "contraction" else "e" if body.lines is not None else ""
+            known = ["grid", *(dim for dim in shared if dim in body.extents)]
         elif step.name == "stage":
             known = [*operands]
         elif step.name not in _OF_DIMENSIONS:
@@ -180,6 +181,8 @@ def _elements(body: Body, schedule: Schedule) -> Iterator[str]:
                 yield f"{step}: only a dot in tiles along m and n takes this step"
     if schedule.find("tile", "k") is not None:
         yield "a reduction is not tiled"
+    if schedule.find("bind", "e") is not None and any(schedule.named("tile")):
+        yield "invocations that share lines of padded elements compute one at a time"
     if (size > 1 or schedule.lanes > 1) and len({count_of(value) for value in body.results}) > 1:
         yield "results of several sizes are computed element by element"
     if schedule.lanes > 1 and body.hero is not None and not body.has_one_size:
@@ -265,15 +268,16 @@ def _edge(body: Body, dot: DotGeneral, schedule: Schedule, dim: str, index: int)
         yield f"{step}: a tile is moved back only if the extent, {extent}, is a tile or more"
     if step.how == "pad":
         tile = packed_tile(dot, index)
-        if any(schedule.named("stage")) or schedule.local(dim) > 1 or tile is None or tile % size:
+        staged = {(step.dim, step.how) for step in schedule.named("stage")} - {("out", "panel"), ("lhs", "panel")}
+        if staged or schedule.local(dim) > 1 or tile is None or tile % size:
             yield f"{step}: the operand does not lie in tiles that {size} divides"
 
 
 def _panels(dot: DotGeneral, schedule: Schedule, machine: Machine) -> Iterator[str]:
-    """Blocks of a workgroup, with panels of operands."""
+    """Blocks of a workgroup, with panels of operands, or with passes along their rows."""
     out = schedule.find("stage", "out")
     steps = [step for step in schedule.named("stage") if step.dim != "out"]
-    if out is None or out.how != "panel" or not out.count or any(s.how != "panel" or s.count for s in steps):
+    if out is None or not out.count or any(step.how != "panel" or step.count for step in steps):
         yield "sums and operands are staged in panels, with a depth at stage(out, panel, ...) alone"
         return
     if not machine.panel_bytes:
@@ -288,11 +292,13 @@ def _panels(dot: DotGeneral, schedule: Schedule, machine: Machine) -> Iterator[s
         yield f"{out}: results are computed in vectors along m or n"
     elif width < lanes and lanes % width:
         yield f"{out}: {lanes} invocations take whole rows of {width} results"
-    if any(how != ("shift" if dim == across else "clamp") for dim, how in guards.items()):
-        yield f"{out}: the last tile is moved back along the dimension of vectors, and clamped along the other"
+    if any(how not in (("shift", "pad") if dim == across else ("clamp",)) for dim, how in guards.items()):
+        yield f"{out}: the last tile is padded or moved back along the vectors, and clamped along the other dimension"
     if not (sizes := contracted(dot)) or is_dynamic(prod(sizes)) or not prod(sizes):
         yield f"{out}: the number of products is known and not 0"
-    elif not slice_of(dot, out.count)[1]:
+    elif out.how == "stream" and (steps or len(sizes) > 1 or BLOCK % out.count):
+        yield f"{out}: passes add a power of two of products, {BLOCK} at most, along one axis, of operands in memory"
+    elif out.how == "panel" and not slice_of(dot, out.count)[1]:
         yield f"{out}: a block of a sum of {prod(sizes)} products has more elements"
     elif (used := shared_elements(dot, schedule) * BY_NAME[element_of(dot.out)].itemsize) > machine.panel_bytes:
         yield f"panels and sums take {used} bytes; the machine has {machine.panel_bytes}"

@@ -44,14 +44,20 @@ def has_pairs(dot: DotGeneral) -> bool:
 
 
 def pair_panel_bytes(dot: DotGeneral, schedule: Schedule) -> int:
-    """Bytes of the shared arrays of a workgroup that multiplies pairs: results, and both panels."""
+    """Bytes of the shared arrays of a workgroup that multiplies pairs: results, and both panels, of words and of f32."""
     rows, columns = (schedule.count("tile", dim) * schedule.local(dim) for dim in ("m", "n"))
-    depth = prod(slice_of(dot, schedule.count("stage", "out"))[1:]) // PAIR
-    return 4 * (rows * columns + depth * (rows + columns))
+    depth = prod(slice_of(dot, schedule.count("stage", "out"))[1:])
+    return 4 * (rows * columns + (depth + depth // PAIR) * (rows + columns))
+
+
+class WidenedDot(PanelDot):
+    """The same block from widened operands."""
+
+    in_strips = False
 
 
 class PairPanelDot(WordPanelDot):
-    """A block of f32 results of a dot of bf16 under construction. `plain`: the same from widened operands."""
+    """A block of f32 results of a dot of bf16 under construction."""
 
     per_word = PAIR
 
@@ -59,7 +65,7 @@ class PairPanelDot(WordPanelDot):
         out = Step("stage", "out", "panel", self.schedule.count("stage", "out"))
         panels = [out, *(Step("stage", operand, "panel") for operand in ("lhs", "rhs"))]
         others = [step for step in self.schedule.steps if step.name != "stage"]
-        self.plain = PanelDot(self.elemental, self.dot, Schedule.of(*others, *panels), self.place, self.writes)
+        self.plain = WidenedDot(self.elemental, self.dot, Schedule.of(*others, *panels), self.place, self.writes)
         super().__post_init__()
         size = self.schedule.workgroup_size
         self.exponents = [self.builder.shared(size, "i32") for _ in self.dot.operands]
@@ -102,7 +108,7 @@ class PairPanelDot(WordPanelDot):
         for exponents in self.exponents:
             b.store_shared(b.const(0, "i32"), exponents, b.local_id())
         branch = b.begin_if(b.has_pair_products())
-        self._fetch_panels(outer, bounds, base)
+        self._fetch_panels(outer, bounds)
         for panel, exponents in zip((self.left, self.right), self.exponents, strict=True):
             assert panel is not None
             b.store_shared(self._least(panel, b.op("convert", count, to="ui32")), exponents, b.local_id())

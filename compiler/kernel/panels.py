@@ -2,8 +2,9 @@
 
 A panel holds a slice of an operand along the contracted dimensions, for all rows or columns of the block. Neighbouring
 invocations fetch neighbouring elements, with the ops fused in front of the dot. Each invocation then adds the products
-of a tile: vectors of columns, times elements of rows. The sums of the block lie in shared memory, from where
-neighbouring invocations finish neighbouring results, with the ops fused behind the dot.
+of a tile: vectors of columns, times elements of rows. The sums lie in shared memory, from where neighbouring
+invocations finish neighbouring results, with the ops fused behind the dot. If there is one slice, the block is computed
+in strips of one row of tiles: the results of a strip are written while the products of the next one are added.
 
 A CPU thus reads panels from its caches in the order of memory, and runs fused ops in vectors. The products of a result
 are added in blocks of 64, as by other schedules (`loops.Nest`).
@@ -15,11 +16,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from math import prod
+from typing import ClassVar
 
 from orchestrion.compiler.flow.fusion_reads import BF16_SHIFT
 from orchestrion.compiler.flow.structure import fastest_axis
 from orchestrion.compiler.ir.core import Value
-from orchestrion.compiler.ir.dims import Shape, ceildiv, numbers
+from orchestrion.compiler.ir.dims import Shape, ceildiv, is_dynamic, numbers
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 
 from .axes import Axes
@@ -29,16 +31,19 @@ from .dialect import Load, Scalar
 from .dots import remember, together, vector_sums
 from .elemental import Elemental
 from .grid import dot_places
-from .index import Index, linearize
+from .index import Index, delinearize, linearize
 from .joined_axes import UnitFactors, units_of
 from .loops import BLOCK, Nest, Reduction, Scalars
-from .operands import bf16_of, is_read
+from .operands import bf16_of, is_read, packed_tile
 from .reductions import Factors
 from .rules import element_of, shape_of
 from .schedule import Schedule
+from .shared_loops import each
 
 #: most groups of columns that have code of their own in the loop that fetches a panel
 MAX_GROUPS = 4
+#: fewest elements of an operand with panels in memory that caches are asked for; they may hold fewer between calls
+MIN_PREFETCHED = 16 << 10
 #: computes the results at a place of the dot whose element is known, and writes them
 Finish = Callable[[Index], None]
 
@@ -59,6 +64,11 @@ def slice_of(dot: DotGeneral, depth: int) -> tuple[int, int, int]:
     return axis, most and block * ceildiv(ceildiv(size, block), ceildiv(size, most * block)), inside
 
 
+def is_divided(slice: tuple[int, int, int], sizes: Sequence[int]) -> bool:
+    """Whether the sums of a block are those of several slices. `sizes`: of the contracted axes."""
+    return slice[0] > 0 or slice[1] != sizes[0]
+
+
 def contracted(dot: DotGeneral) -> Shape:
     """The sizes of the contracted axes, of which those that are contiguous in both operands count as one. An axis that
     joins others counts as two: the units, and the places of a unit (`joined_axes.py`).
@@ -73,34 +83,17 @@ def vector_dimension(schedule: Schedule) -> str:
 
 
 def shared_elements(dot: DotGeneral, schedule: Schedule) -> int:
-    """Elements of the shared arrays of a workgroup: its block of results, and the panels of operands."""
-    rows, columns = (schedule.count("tile", dim) * schedule.local(dim) for dim in ("m", "n"))
-    depth = prod(slice_of(dot, schedule.count("stage", "out"))[1:])
-    staged = {step.dim for step in schedule.named("stage")}
-    return rows * columns + depth * (rows * ("lhs" in staged) + columns * ("rhs" in staged))
-
-
-@contextmanager
-def each(b: KernelBuilder, lanes: int, outer: Value, inner: int) -> Iterator[tuple[Value, Value]]:
-    """Loops over the elements of an array of `outer` by `inner` elements, of which this invocation of `lanes` takes
-    some: the numbers of their row and column, as words. Elements are taken twice if invocations do not divide rows.
+    """Elements of the shared arrays of a workgroup: its block of sums or a strip, and the panels of operands, or the
+    sums of another slice.
     """
-    zero, size = b.const(0, "ui32"), b.const(inner, "ui32")
-    if lanes >= inner and lanes % inner:
-        loop = b.begin_loop(zero, outer, b.const(1, "ui32"), ())
-        yield loop.index, b.op("minimum", b.local_id(), b.const(inner - 1, "ui32"))
-    elif lanes >= inner:
-        first, step = b.op("unchecked_divide", b.local_id(), size), b.const(lanes // inner, "ui32")
-        loop = b.begin_loop(first, outer, step, ())
-        yield loop.index, b.op("unchecked_remainder", b.local_id(), size)
-    else:
-        loop = b.begin_loop(zero, outer, b.const(1, "ui32"), ())
-        columns = b.begin_loop(zero, size, b.const(lanes, "ui32"), ())
-        column = columns.index
-        column = b.op("minimum", column, b.const(inner - lanes, "ui32")) if inner % lanes else column
-        yield loop.index, b.op("add", column, b.local_id())
-        b.end_loop(columns, ())
-    b.end_loop(loop, ())
+    rows, columns = (schedule.count("tile", dim) * schedule.local(dim) for dim in ("m", "n"))
+    if (out := schedule.find("stage", "out")) is not None and out.how == "stream":
+        return 2 * rows * columns
+    slice = slice_of(dot, schedule.count("stage", "out"))
+    depth, down = prod(slice[1:]), "n" if vector_dimension(schedule) == "m" else "m"
+    staged = {step.dim for step in schedule.named("stage")}
+    sums = rows * columns // (1 if is_divided(slice, numbers(contracted(dot))) else schedule.local(down))
+    return sums + depth * (rows * ("lhs" in staged) + columns * ("rhs" in staged))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +125,13 @@ class PanelDot:
     """A block of results under construction. Its vectors are parts of its rows. If they lie along `m`, the block is
     transposed: its rows are columns of the result, and its left operand is the right one of the dot.
 
-    `place`: the block along the dimensions of the grid. `writes`: whether this workgroup writes its block.
+    `place`: the block along the dimensions of the grid. `writes`: whether this workgroup writes its block. `height`:
+    the rows that are computed before they are finished, those of the block or of a strip; `strip`: the first one in the
+    block; `first_row`: in the matrix.
     """
+
+    #: whether blocks of one slice are computed in strips
+    in_strips: ClassVar[bool] = True
 
     elemental: Elemental
     dot: DotGeneral
@@ -155,12 +153,17 @@ class PanelDot:
         self.sizes, self.slice = self._division()
         self.first_row = b.op("multiply", self.place[dims[0]], b.index(self.rows))
         self.first_column = b.op("multiply", self.place[across], b.index(self.columns))
-        self.start = self.first_column
-        if schedule.find("guard", across) is not None:
+        self.start, guard = self.first_column, schedule.find("guard", across)
+        self.is_padded = guard is not None and guard.how == "pad"
+        if guard is not None and not self.is_padded:
             self.start = b.op("minimum", self.start, b.index(self.column_count - self.columns))
-        across_groups = b.const(schedule.local(across), "ui32")
-        self.tile_row = b.op("unchecked_divide", b.local_id(), across_groups)
-        self.tile_column = b.op("unchecked_remainder", b.local_id(), across_groups)
+        self.has_strips, zero = self.in_strips and not self.is_sliced, b.const(0, "ui32")
+        self.strip, self.height = zero, self.tile[0] if self.has_strips else self.rows
+        self.tile_row, self.tile_column = zero, b.local_id()
+        if not self.has_strips:
+            groups = b.const(schedule.local(across), "ui32")
+            self.tile_row = b.op("unchecked_divide", b.local_id(), groups)
+            self.tile_column = b.op("unchecked_remainder", b.local_id(), groups)
         self.zero = b.const(0, element_of(dot.out))
         self.block = self._block()
         self.left, self.right = self._panel(True), self._panel(False)
@@ -172,7 +175,7 @@ class PanelDot:
 
     def _block(self) -> Value:
         """The array of the sums of the block."""
-        return self.builder.shared(self.rows * self.columns, element_of(self.dot.out))
+        return self.builder.shared(self.height * self.columns, element_of(self.dot.out))
 
     def _division(self) -> tuple[tuple[int, ...], tuple[int, int, int]]:
         """The sizes of the contracted axes, and how slices divide them."""
@@ -204,6 +207,9 @@ class PanelDot:
         """The code of the block."""
         b, (axis, places, _) = self.builder, self.slice
         size = self.sizes[axis]
+        if self.has_strips:
+            self._strips(finish)
+            return
         if not self.is_sliced:
             self._slice((), (b.index(0), b.index(size), size))
         else:
@@ -225,8 +231,7 @@ class PanelDot:
     @property
     def is_sliced(self) -> bool:
         """Whether the sums of the block are those of several slices."""
-        axis, places, _ = self.slice
-        return axis > 0 or places != self.sizes[0]
+        return is_divided(self.slice, self.sizes)
 
     def _at(self, row: Value, column: Value) -> Value:
         """The position of a result in the block, as a word."""
@@ -239,8 +244,7 @@ class PanelDot:
         """Adds the products of a slice to the block. `outer`: its place along the outer axes; `bounds`: its first place
         along the axis that slices divide, the one behind its last, and the greatest number of places.
         """
-        base = self._base(outer, bounds)
-        self._fetch_panels(outer, bounds, base)
+        base = self._fetch_panels(outer, bounds)
         self._multiply(outer, bounds, base)
         self.builder.barrier()  # the panels are read, and the results are there
 
@@ -249,8 +253,11 @@ class PanelDot:
         b, inside = self.builder, len(self.sizes) - len(outer) - 1
         return linearize(b, [*outer, bounds[0], *[b.index(0)] * inside], self.sizes)
 
-    def _fetch_panels(self, outer: Sequence[Value], bounds: tuple[Value, Value, int], base: Value) -> None:
-        """Copies a slice to the panels. A barrier divides code with vectors of its own from code that lanes run."""
+    def _fetch_panels(self, outer: Sequence[Value], bounds: tuple[Value, Value, int]) -> Value:
+        """Copies a slice of the operands to their panels; returns the place where the slice begins. A barrier divides
+        code with vectors of its own from code that lanes run.
+        """
+        base = self._base(outer, bounds)
         if self.left is not None:
             self._fetch(self.left, True, outer, bounds[:2], base)
             if self.right is not None and self.right.turned:
@@ -258,6 +265,29 @@ class PanelDot:
         if self.right is not None:
             self._fetch(self.right, False, outer, bounds[:2], base)
         self.builder.barrier()  # the panels are there
+        return base
+
+    def _strips(self, finish: Finish) -> None:
+        """Computes and finishes one strip of the block after the other."""
+        b, size = self.builder, self.sizes[0]
+        bounds = b.index(0), b.index(size), size
+        base = self._fetch_panels((), bounds)
+        loop = b.begin_loop(self.strip, self._rows_of(self.rows), b.const(self.height, "ui32"), ())
+        self.strip, first = loop.index, self.first_row
+        self.first_row = b.op("add", first, b.op("convert", self.strip, to=b.index_type))
+        self._multiply((), bounds, base)
+        b.barrier()  # the results are there
+        self._finish(finish)
+        b.barrier()  # the results are read
+        b.end_loop(loop, ())
+
+    def _rows_of(self, most: int) -> Value:
+        """The rows from the first one on that the matrix has, up to a number of which blocks or strips are made."""
+        b = self.builder
+        if self.row_count % most == 0:
+            return b.const(most, "ui32")
+        left = b.op("convert", b.op("subtract", b.index(self.row_count), self.first_row), to="ui32")
+        return b.op("minimum", b.const(most, "ui32"), left)
 
     def _fetch(
         self, panel: Panel, left: bool, outer: Sequence[Value], bounds: tuple[Value, Value], base: Value
@@ -390,11 +420,13 @@ class PanelDot:
         vectors, in the block.
         """
         b, (count, width) = self.builder, self.tile
-        branch = None
-        if self.row_count % self.rows != 0:
+        branch, across = None, self.columns // width
+        if self.has_strips and across < self.schedule.workgroup_size:
+            branch = b.begin_if(b.op("compare_lt", b.local_id(), b.const(across, "ui32")))
+        elif not self.has_strips and self.row_count % self.rows != 0:
             tiles = b.op("add", b.op("subtract", b.index(self.row_count), self.first_row), b.index(count - 1))
             tiles = b.op("unchecked_divide", tiles, b.index(count))
-            busy = b.op("multiply", tiles, b.index(self.columns // width))
+            busy = b.op("multiply", tiles, b.index(across))
             branch = b.begin_if(b.op("compare_lt", b.local_id(), b.op("convert", busy, to="ui32")))
         first = b.op("multiply", self.tile_row, b.const(count, "ui32"))
         rows = [b.op("add", first, b.const(at, "ui32")) for at in range(count)]
@@ -446,8 +478,11 @@ class PanelDot:
 
         def factors(reduced: Sequence[Value]) -> Scalars:
             place = b.op("subtract", linearize(b, reduced, self.sizes), base)
+            if self.reads_panels:
+                self._prefetch(linearize(b, reduced, self.sizes))
             if self.left is not None:
-                xs = [b.load_shared(self.left.array, self.left.at(row, place)) for row in rows]
+                numbers = [b.op("add", self.strip, row) for row in rows]
+                xs = [b.load_shared(self.left.array, self.left.at(number, place)) for number in numbers]
             else:
                 xs = yield from together(row(True, reduced) for row in of_rows)
             if self.right is not None:
@@ -458,16 +493,35 @@ class PanelDot:
 
         return factors
 
+    @property
+    def reads_panels(self) -> bool:
+        """Whether memory has many panels of columns, one behind the other."""
+        many = not self.transposed and self.column_count > self.columns
+        many = many and prod(self.sizes) * self.column_count >= MIN_PREFETCHED
+        return many and self.right is None and packed_tile(self.dot, 1) == self.columns
+
+    def _prefetch(self, place: Value) -> None:
+        """Asks caches for the panel of the next block. Each tile asks for a part of it, an element for each `place`
+        along the contracted axes.
+        """
+        b, width = self.builder, self.builder.index(self.columns)
+        rows = self.rows if is_dynamic(self.row_count) else min(self.rows, int(self.row_count))
+        tile_row = b.op("add", b.op("unchecked_divide", self.strip, b.const(self.tile[0], "ui32")), self.tile_row)
+        first = b.op("multiply", b.op("convert", tile_row, to=b.index_type), b.index(prod(self.sizes)))
+        apart = b.index(ceildiv(self.columns, ceildiv(rows, self.tile[0])))
+        element = b.op("multiply", b.op("add", first, place), apart)
+        column = b.op("add", width, b.op("unchecked_remainder", element, width))
+        along = delinearize(b, b.op("unchecked_divide", element, width), self.sizes)
+        (value,) = self.elemental.run(self._factors(None, self._column(column))(False, along))
+        b.prefetch(value)
+
     # results
 
     def _finish(self, finish: Finish) -> None:
         """Writes the results of the block that exist, and that no other block has."""
         b = self.builder
         branch = b.begin_if(self.writes)
-        count = b.const(self.rows, "ui32")
-        if self.row_count % self.rows != 0:
-            left = b.op("convert", b.op("subtract", b.index(self.row_count), self.first_row), to="ui32")
-            count = b.op("minimum", count, left)
+        count = self._rows_of(self.height)
         lanes, own = self.schedule.workgroup_size, None
         if self.columns < lanes or self.columns % lanes == 0:
             with self._each(count, self.columns) as (row, column):
@@ -491,8 +545,11 @@ class PanelDot:
     def _write(self, row: Value, column: Value, finish: Finish) -> None:
         b = self.builder
         across = self._column(b.op("convert", column, to=b.index_type))
-        moved = self.start is not self.first_column
-        own = b.begin_if(b.op("compare_ge", across, self.first_column)) if moved else None
+        own = None
+        if self.is_padded:
+            own = b.begin_if(b.op("compare_lt", across, b.index(self.column_count)))
+        elif self.start is not self.first_column:
+            own = b.begin_if(b.op("compare_ge", across, self.first_column))
         at = self._result(b.op("add", self.first_row, b.op("convert", row, to=b.index_type)), across)
         remember(b, self.dot, [at], [self._sum(row, column)])
         finish(at)

@@ -126,7 +126,7 @@ def pad(b: KernelBuilder, op: ops.Pad, result: int, at: Index) -> Requests:
     inside = b.const(True, "i1")
     coordinates = []
     for axis, size in enumerate(shape):
-        coordinate, holds = _unpad(b, at.coordinates[axis], at.shape[axis], size, low[axis], interior[axis] + 1)
+        coordinate, holds = unpadded(b, at.coordinates[axis], at.shape[axis], size, low[axis], interior[axis] + 1)
         coordinates.append(b.select(holds, coordinate, b.index(0)))
         inside = b.op("and", inside, holds)
     if not may_be_empty(shape):
@@ -136,7 +136,7 @@ def pad(b: KernelBuilder, op: ops.Pad, result: int, at: Index) -> Requests:
     return b.end_if(branch, [padding])[0]
 
 
-def _unpad(
+def unpadded(
     b: KernelBuilder, padded: Value, count: dims.Size, size: dims.Size, low: dims.Size, step: dims.Size
 ) -> tuple[Value, Value]:
     """The coordinate of the operand for a padded one, and whether it exists. Differences may wrap, hence the first

@@ -51,6 +51,7 @@ WAYS: Final[dict[str, dict[str, str]]] = {
         "register": "in registers; each invocation keeps its share of a row",
         "shared": "in shared memory, in slices of `count` places along the reduction",
         "panel": "in shared memory, as vectors; `out`: the sums, which add slices of up to `count` elements",
+        "stream": "`out`: sums in shared memory, to which passes along whole rows of memory add `count` products each",
         "bytes": "in shared memory, as words of four bytes; `out`: sums of i32, in slices of up to `count` elements",
         "pairs": "in shared memory, as words of two bf16; `out`: sums of f32, in slices of up to `count` elements",
         "windows": "in shared memory, as a ring of rows of an image; `out`: a workgroup computes `count` rows",
@@ -158,7 +159,7 @@ class Schedule:
             return self.library.count
         if not self.by_workgroups:
             return self.count("bind", "grid")
-        return self.lanes * self.local("b") * self.local("m") * self.local("n")
+        return self.lanes * prod(map(self.local, "bemn"))
 
     @property
     def condition(self) -> Step | None:

@@ -30,11 +30,12 @@ from .dots import remember
 from .elemental import ElementalCode
 from .index import Index, delinearize
 from .loops import Scalars, sequential
-from .panels import Finish, each
+from .panels import Finish
 from .reductions import reduction_of_dot
 from .result_squares import FACTORS, LINE, RESULTS, Squares, pitches
 from .rules import element_of, shape_of
 from .schedule import Schedule
+from .shared_loops import each
 
 
 @dataclass

@@ -30,6 +30,7 @@ class WordPanelDot(PanelDot, ABC):
 
     #: elements of a word
     per_word: ClassVar[int]
+    in_strips = False
 
     @abstractmethod
     def _source(self, left: bool) -> Value:

@@ -45,6 +45,8 @@ def layout_or_reason(program: hl_seq.Program, encodings: str, encoding: Encoding
             return odd_layout(encoding, shape)
         case "always":
             return made_for.tiled(encoding, shape) or f"target {made_for.name} has no tiles for it"
+        case _ if encoding.role == "weights" and not made_for.packs_constants_only:
+            return "kernels read tiles of both operands of a dot"
         case _ if machine is not None and not machine.packs:
             return f"kernels for machine {program.machine_name} read row-major order"
         case _:

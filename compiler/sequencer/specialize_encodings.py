@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from orchestrion.compiler.provenance import Recorder
 
 #: Role of a dot's operand -> its name in messages.
-SIDES: Final = {"lhs": "left", "rhs": "right"}
+SIDES: Final = {"lhs": "left", "rhs": "right", "weights": "right"}
 
 
 def run(program: hl_seq.Program, options: Options) -> None:

@@ -18,7 +18,7 @@ from importlib import import_module
 from typing import ClassVar
 
 from orchestrion.compiler.errors import CompileError
-from orchestrion.compiler.flow.layout import ROLES, Encoding, Layout
+from orchestrion.compiler.flow.layout import Encoding, Layout
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.dims import Shape
 from orchestrion.compiler.kernel.body import Body
@@ -107,7 +107,7 @@ class Target(ABC):
 
     def tiled(self, encoding: Encoding, shape: Shape) -> Layout | None:
         """The tiled layout of an operand with this encoding; None if the target has no tiles for it."""
-        tile = self.tiles[ROLES.index(encoding.role)]
+        tile = self.tiles[0 if encoding.role == "lhs" else 1]
         return encoding.tiled(shape, tile) if tile > 1 else None
 
     @abstractmethod

@@ -223,6 +223,18 @@ def test_the_code_stays_bounded_behind_expensive_ops(
     assert sum(1 for _ in lowered(text, target, machine).module.walk()) < 7000
 
 
+@pytest.mark.parametrize("shape", [(48, 64, 1024), (64, 256, 1024), (500, 333, 257), (512, 512, 512), (4096, 64, 4096)])
+def test_blocks_with_panels_are_large_and_leave_work_for_threads(chosen: Chosen, shape: tuple[int, int, int]) -> None:
+    """Every tile of a block has a row. Blocks of more than 32 tiles leave 16 blocks."""
+    schedule = chosen(matmul(*shape).text(["f32"] * 3), "cpu")
+    tiles = {dim: int(count) for dim, count in re.findall(r"bind\((m|n), local, (\d+)\)", schedule)}
+    tile, (down, across) = tile_of(schedule), (tiles.get(dim, 1) for dim in ("m", "n"))
+    assert "stage(rhs, panel)" in schedule and 16 <= down * across <= 128
+    assert tile["m"] * (down - 1) < 2 * shape[0] and tile["n"] * across <= shape[2]
+    blocks = -(-shape[0] // (tile["m"] * down)) * -(-shape[2] // (tile["n"] * across))
+    assert down * across <= 32 or blocks >= 16
+
+
 @EACH_TARGET
 def test_vectors_are_of_floats(chosen: Chosen, target: str) -> None:
     floats, integers = (chosen(matmul(64, 64, 64).text([dtype] * 3), target) for dtype in ("f32", "i32"))

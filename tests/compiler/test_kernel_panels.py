@@ -12,6 +12,7 @@ from stablehlo_text import apply, filled, main, tensor
 pytest.importorskip("llvmlite")
 
 from orchestrion import compiler, vm
+from orchestrion.compiler.driver import Compilation
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.kernel.body import Body
 from orchestrion.compiler.kernel.choose import choose
@@ -29,6 +30,8 @@ SCHEDULES = [
     panels(3, 4, 100, "lhs", (2, 4)),
     panels(8, 8, 5000, "", (8, 1)),
     panels(16, 2, 128, "lhs", (1, 8), "m"),
+    panels(3, 16, 8, "", (2, 1), how="stream"),
+    panels(2, 8, 64, "rhs", (8, 2)),
 ]
 #: one tile, its edges, several blocks of rows, one product; more products than a slice and than a block of 64
 SHAPES = [(16, 3, 16), (17, 5, 32), (130, 65, 16), (33, 200, 17), (300, 1, 45), (16, 4160, 31)]
@@ -44,7 +47,11 @@ def test_matrices_of_any_size(computes: Any, schedule: str, shape: tuple[int, in
     check(got, expected(dot, x, y, dtype), dtype)
 
 
-@pytest.mark.parametrize("shape", [(1, 130, 2048), (3, 70, 100), (16, 200, 300), (2048, 130, 1), (100, 70, 3)], ids=str)
+#: several blocks of columns, one whose last block is moved back, and few columns, for one row to sixteen
+FEW_ROWS = [(1, 130, 2048), (2, 65, 300), (3, 70, 100), (3, 7, 1100), (4, 64, 256), (9, 31, 400), (16, 200, 300)]
+
+
+@pytest.mark.parametrize("shape", [*FEW_ROWS, (2048, 130, 1), (300, 70, 3)], ids=str)
 @pytest.mark.parametrize("turned", [False, True])
 def test_few_rows_and_few_columns(computes: Any, shape: tuple[int, int, int], turned: bool) -> None:
     """By the schedule of the machine; also with the columns of the right operand in the order of memory."""
@@ -56,8 +63,10 @@ def test_few_rows_and_few_columns(computes: Any, shape: tuple[int, int, int], tu
     check(got, expected(dot, x, y, "f32"), "f32")
 
 
-@pytest.mark.parametrize("shape", [(4, 65, 32), (4, 300, 128), (1, 4000, 64)], ids=str)
-@pytest.mark.parametrize("schedule", [None, panels(4, 16, 64, "rhs"), panels(4, 16, 192, "")])
+@pytest.mark.parametrize("shape", [(4, 65, 32), (4, 300, 128), (1, 4000, 64), (1, 4000, 512), (11, 65, 256)], ids=str)
+@pytest.mark.parametrize(
+    "schedule", [None, panels(4, 16, 64, "rhs"), panels(4, 16, 192, ""), panels(2, 16, 16, "", (2, 2), how="stream")]
+)
 def test_sums_have_the_bits_of_other_schedules(
     computes: Any, shape: tuple[int, int, int], schedule: str | None
 ) -> None:
@@ -67,6 +76,22 @@ def test_sums_have_the_bits_of_other_schedules(
     plain = "[tile(m, 1), tile(n, 1), bind(grid, invocation, 64)]"
     got, want = (computes(dot.text(["f32"] * 3), "cpu", x, y, schedule=steps)[0] for steps in (schedule, plain))
     np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize(
+    ("shape", "wanted"),
+    [
+        ((1, 768, 3072), "[tile(m, 1), tile(n, 48), bind(grid, workgroup), bind(n, local, 16), vectorize(n, 16), "
+                         "stage(out, stream, 8)]"),
+        ((3, 100, 768), "bind(n, local, 8), vectorize(n, 16), stage(out, stream, 4)]"),
+        ((16, 768, 3072), "[tile(m, 8), tile(n, 48), bind(grid, workgroup), bind(m, local, 2), bind(n, local, 16), "),
+        ((16, 768, 200), "stage(lhs, panel), stage(out, panel, 64)"),
+        ((17, 768, 3072), "stage(rhs, panel)"),
+    ],
+)  # fmt: skip
+def test_blocks_of_few_rows_give_two_threads_equal_work(entry: Any, shape: tuple[int, int, int], wanted: str) -> None:
+    (body,) = (Body.of_entry(op) for op in entry(matmul(*shape).text(["f32"] * 3)).walk() if isinstance(op, Entry))
+    assert wanted in str(choose(body, cpu.MACHINES["cpu"]).schedule)
 
 
 #: columns, and the tile that the machine takes: whole vectors, and a last one that is half behind the one before
@@ -167,6 +192,35 @@ def test_any_contraction_by_the_schedule_of_the_machine(computes: Any, dot: Dot)
     x, y = filled(dot.lhs, "f32"), filled(dot.rhs, "f32")
     (got,) = computes(dot.text(["f32"] * 3), "cpu", x, y)
     check(got, expected(dot, x, y, "f32"), "f32")
+
+
+#: rows of an image, the first by the second of them; columns of the weights, and the steps that they lead to
+WEIGHTS = {(128, 1, 1000): "tile(n, 32)", (131, 2, 40): "tile(n, 40)", (131, 2, 112): "tile(n, 32)"}
+
+
+@pytest.mark.parametrize("sizes", WEIGHTS, ids=str)
+def test_weights_in_tiles_whose_width_need_not_divide_their_columns(sizes: tuple[int, int, int]) -> None:
+    """Constants lie in tiles, also beside a left operand that is a slice. Caches are asked for the next tile."""
+    (rows, apart, columns), depth, random = sizes, 160, np.random.default_rng(3)
+    x, w = (random.standard_normal(shape).astype(np.float32) for shape in ((rows, depth), (depth, columns)))
+    taken, number = len(range(0, rows, apart)), f"dense<{w.tolist()}> : tensor<{depth}x{columns}xf32>"
+    text = f"""
+    func.func @main(%x: tensor<{rows}x{depth}xf32>) -> tensor<{taken}x{columns}xf32> {{
+      %w = stablehlo.constant {number}
+      %s = stablehlo.slice %x [0:{rows}:{apart}, 0:{depth}]
+        : (tensor<{rows}x{depth}xf32>) -> tensor<{taken}x{depth}xf32>
+      %d = stablehlo.dot_general %s, %w, contracting_dims = [1] x [0]
+        : (tensor<{taken}x{depth}xf32>, tensor<{depth}x{columns}xf32>) -> tensor<{taken}x{columns}xf32>
+      return %d : tensor<{taken}x{columns}xf32>
+    }}"""
+    compilation = Compilation(targets=("cpu",))
+    schedules = compilation.text(text, "hl_seq")
+    assert WEIGHTS[sizes] in schedules
+    assert "stage(rhs" not in schedules
+    assert ("guard(n, pad)" in schedules) == (columns > 40)
+    assert ("kernel.prefetch" in compilation.text(text, "executables")) == (columns > 40)
+    program = vm.load(compiler.compile(text, targets=["cpu"]), device="cpu")
+    np.testing.assert_allclose(program.main(x), x[::apart].astype(np.float64) @ w, rtol=1e-5, atol=2e-5)
 
 
 @pytest.mark.parametrize("schedule", [*SCHEDULES[:3], None])

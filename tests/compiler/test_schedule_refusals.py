@@ -60,6 +60,14 @@ CASES: list[tuple[str, list[str], str] | tuple[str, list[str], str, str]] = [
     ("dot", [f"tile(m, 0), {GRID}"], "tile(m, 0): the count is 1 or more"),
     ("rows", [f"{GROUP}, reduce(k, tree)"], "reduce(k, tree): the count is 1 or more"),
     ("dot", [f"{GROUP}, bind(m, local)"], "bind(m, local): the count is 1 or more"),
+    (
+        "elements", [f"bind(e, local, 16), {GROUP}"],
+        "bind(e, local, 16): a body of kind elementwise has grid there",
+    ),
+    (
+        "padded elements", [f"tile(e, 5), bind(e, local, 16), {GROUP}"],
+        "invocations that share lines of padded elements compute one at a time",
+    ),
     # results that read an operand across
     (
         "transposed elements", [f"tile(e, 2), tile(t, 4), {GRID}, guard(t, shift)"],
@@ -203,8 +211,8 @@ CASES: list[tuple[str, list[str], str] | tuple[str, list[str], str, str]] = [
     ),
     (
         "dot", [panels("stage(out, panel, 64)", more=", guard(n, clamp)")],
-        "stage(out, panel, 64): the last tile is moved back along the dimension of vectors, and clamped along the "
-        "other", "cpu",
+        "stage(out, panel, 64): the last tile is padded or moved back along the vectors, and clamped along the "
+        "other dimension", "cpu",
     ),
     (
         "outer product", [panels("stage(out, panel, 64)")],
@@ -216,8 +224,16 @@ CASES: list[tuple[str, list[str], str] | tuple[str, list[str], str, str]] = [
     ),
     (
         "large dot of f64",
-        [f"tile(m, 8), tile(n, 32), {GROUP}, bind(m, local, 64), vectorize(n, 8), stage(out, panel, 64)"],
-        "panels and sums take 131072 bytes; the machine has 81920", "cpu",
+        [
+            f"tile(m, 8), tile(n, 32), {GROUP}, bind(m, local, 128), vectorize(n, 8), stage(lhs, panel), "
+            "stage(out, panel, 64)",
+        ],
+        "panels and sums take 526336 bytes; the machine has 262144", "cpu",
+    ),
+    (
+        "dot", [panels("stage(out, stream, 24)")],
+        "stage(out, stream, 24): passes add a power of two of products, 64 at most, along one axis, of operands in "
+        "memory", "cpu",
     ),
     # panels of words
     ("dot of bytes", [panels("stage(out, bytes, 64)")], "stage(out, bytes, 64): the machine has no products of bytes"),
@@ -260,8 +276,8 @@ CASES: list[tuple[str, list[str], str] | tuple[str, list[str], str, str]] = [
     (
         "large dot of bf16",
         [f"tile(m, 8), tile(n, 32), {GROUP}, bind(m, local, 16), bind(n, local, 4), vectorize(n, 16), "
-         "stage(out, pairs, 64)"],
-        "panels and sums take 98304 bytes; the machine has 81920", "cpu",
+         "stage(out, pairs, 256)"],
+        "panels and sums take 458752 bytes; the machine has 262144", "cpu",
     ),
     # squares of results
     (

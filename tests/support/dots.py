@@ -60,10 +60,16 @@ def staged(rows: int, columns: int, depth: int, workgroup: tuple[int, int] = (8,
 
 
 def panels(
-    rows: int, columns: int, depth: int, operands: str = "", local: tuple[int, int] = (16, 1), along: str = "n"
+    rows: int,
+    columns: int,
+    depth: int,
+    operands: str = "",
+    local: tuple[int, int] = (16, 1),
+    along: str = "n",
+    how: str = "panel",
 ) -> str:
     """A schedule by which a workgroup computes a block, with panels of these operands, in slices of up to `depth`
-    elements, and vectors along a dimension. The last block along that is moved back.
+    elements, and vectors along a dimension. The last block along that is moved back. `how`: of the step for sums.
     """
     dims, vector = ("m", "n"), min(rows if along == "m" else columns, 16)
     steps = [
@@ -71,7 +77,10 @@ def panels(
         "bind(grid, workgroup)",
         *(f"bind({dim}, local, {size})" for dim, size in zip(dims, local, strict=True)),
         f"vectorize({along}, {vector})",
-        *(f"stage({name}, panel{f', {depth}' * (name == 'out')})" for name in sorted(f"{operands} out".split())),
+        *(
+            f"stage({name}, {f'{how}, {depth}' if name == 'out' else 'panel'})"
+            for name in sorted(f"{operands} out".split())
+        ),
         *(f"guard({dim}, {'shift' if dim == along else 'clamp'})" for dim in dims),
     ]
     return f"[{', '.join(steps)}]"

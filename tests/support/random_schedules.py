@@ -111,6 +111,8 @@ def _elements(rng: random.Random, body: Body) -> list[Step]:
         divides = not (body.across.extent % count or body.across.columns % size)
         guard = [] if divides and rng.random() < 0.8 else [Step("guard", "t", "shift")]
         return [Step("tile", "t", count=count), Step("bind", "grid", "invocation", size), *guard]
+    if body.lines is not None and rng.random() < 0.6:
+        return [Step("bind", "grid", "workgroup"), Step("bind", "e", "local", rng.choice((2, 4, 16, 64)))]
     steps = _shared(rng) if has_sum and body.has_one_size and rng.random() < 0.4 else [_grid(rng)]
     lasts = [(1, *stored_shape(value))[-1] for value in body.results]
     counts = [count for count in (2, 3, 4, 5, 8, 16) if all(not isinstance(n, Dim) and n % count == 0 for n in lasts)]
@@ -168,7 +170,9 @@ def _may_have_panels(body: Body) -> bool:
 
 
 def _panels(rng: random.Random, body: Body) -> list[Step]:
-    """Blocks of a workgroup with panels of none, one or both operands, and vectors along either side."""
+    """Blocks of a workgroup with panels of none, one or both operands, or with passes along rows, and vectors along
+    either side.
+    """
     across = rng.choice([dim for dim in "mn" if bounds(body.extents[dim])[0] > 1] or ["n"])
     down = "mn".replace(across, "")
     columns = rng.choice(
@@ -177,14 +181,23 @@ def _panels(rng: random.Random, body: Body) -> list[Step]:
     groups = rng.choice([count for count in (1, 1, 2, 4) if count * columns <= bounds(body.extents[across])[0]] or [1])
     sizes = {down: rng.choice((1, 2, 3, 5, 8)), across: columns}
     local = {down: rng.choice((1, 2, 4, 8, 16)), across: groups}
+    staged = [operand for operand in ("lhs", "rhs") if rng.random() < 0.6]
     ways = {down: "clamp", across: "shift"}
+    tile = packed_tile(body.hero, "mn".index(across))  # type: ignore[arg-type]
+    if tile is not None and tile % columns == 0 and groups == 1 and {"m": "lhs", "n": "rhs"}[across] not in staged:
+        ways[across] = "pad"
+    stages = [Step("stage", "out", "stream", rng.choice((1, 4, 8, 32)))]
+    if rng.random() < 0.7:
+        stages = [
+            Step("stage", "out", "panel", rng.choice((16, 64, 100, 200))),
+            *(Step("stage", operand, "panel") for operand in staged),
+        ]
     return [
         Step("bind", "grid", "workgroup"),
         *(Step("tile", dim, count=count) for dim, count in sizes.items()),
         *(Step("bind", dim, "local", count) for dim, count in local.items()),
         Step("vectorize", across, count=rng.choice([count for count in VECTOR_LANES if count <= columns])),
-        Step("stage", "out", "panel", rng.choice((16, 64, 100, 200))),
-        *(Step("stage", operand, "panel") for operand in ("lhs", "rhs") if rng.random() < 0.6),
+        *stages,
         *(Step("guard", d, ways[d]) for d in "mn" if body.extents[d] % (sizes[d] * local[d]) != 0),
         *([Step("reorder", "n", "m")] if rng.random() < 0.3 else []),
     ]

@@ -112,6 +112,17 @@ def transposed() -> Case:
     return draft.case("elements")
 
 
+def padded() -> Case:
+    """An argument of 6 x 10 between zeros."""
+    draft = Draft(random.Random(0))
+    operands = draft.argument((6, 10), "f32"), draft.constant(0, "f32")
+    edges = "edge_padding_low = array<i64: 0, 3>, edge_padding_high = array<i64: 1, 2>"
+    array = np.pad(operands[0].array, ((0, 1), (3, 2)))
+    attributes = f"{edges}, interior_padding = array<i64: 0, 0>"
+    draft.result(draft.op("stablehlo.pad", operands, array.shape, "f32", array, attributes))
+    return draft.case("elements")
+
+
 def reduction(length: int = 100, dynamic: bool = False, wide: bool = False, sums: int = 4) -> Case:
     """Sums; `wide`: they are also written several times."""
     draft = Draft(random.Random(0))
@@ -167,6 +178,7 @@ BODIES: dict[str, Callable[[], Case]] = {
     "elements": elements,
     "elements of two sizes": lambda: elements(True),
     "transposed elements": transposed,
+    "padded elements": padded,
     "reduction": reduction,
     "reduction of many": lambda: reduction(sums=64),
     "reduction of two sizes": lambda: reduction(wide=True),

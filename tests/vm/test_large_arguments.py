@@ -1,5 +1,7 @@
 """Large NumPy arguments on devices that work on the host's memory: they are used where they are."""
 
+import gc
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any
@@ -64,3 +66,43 @@ def test_an_argument_may_be_the_array_of_the_result(program: Any) -> None:
     wide = np.zeros((COUNT, 2), np.float32)
     program.main(X, y, out=wide[:, 1])
     np.testing.assert_array_equal(wide, np.stack([0 * X, 2 * X], 1))
+
+
+def test_the_same_memory_is_imported_once(program: Any) -> None:
+    statistics = program.context.device.statistics
+    x, y, z = X.copy(), X.copy(), X + 1
+    before = statistics.imports
+    for array, imports in ((x, 1), (x, 1), (z, 2), (z, 2), (x, 3), (x[:], 3), (x[::-1], 3), (x, 3)):
+        np.testing.assert_array_equal(program.main(array, y), array + y)
+        assert statistics.imports == before + imports
+
+
+def test_an_array_is_not_kept_alive(program: Any) -> None:
+    x = X.copy()
+    seen = weakref.ref(x)
+    program.main(x, X)
+    del x
+    gc.collect()
+    assert seen() is None
+    x = X + 1  # perhaps in the memory of the former array
+    np.testing.assert_array_equal(program.main(x, X), X + x)
+
+
+def test_an_array_that_has_changed_its_memory_is_imported_again(program: Any) -> None:
+    x = X.copy()
+    program.main(x, X)
+    x.resize(64 * COUNT, refcheck=False)
+    other = np.zeros(COUNT, np.float32)
+    x.resize(COUNT, refcheck=False)
+    x[:] = X + 2
+    np.testing.assert_array_equal(program.main(x, X), X + x)
+    x.resize(2 * COUNT, refcheck=False)
+    with pytest.raises(ValueError, match=rf"got f32\[{2 * COUNT}\]"):
+        program.main(x, X)
+    assert not other.any()
+
+
+def test_the_same_memory_with_another_type_is_refused(program: Any) -> None:
+    program.main(X, X)
+    with pytest.raises(TypeError, match=r"got i32\["):
+        program.main(X.view(np.int32), X)

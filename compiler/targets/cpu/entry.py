@@ -28,7 +28,7 @@ from .scalars import literal, memory_type, type_of
 from .workgroup import Segment, WorkgroupOps
 
 #: most bytes of the stack that an entry may use
-MOST_STACK = 256 << 10
+MOST_STACK = 384 << 10
 _SCALAR = Forms(1, {})
 
 

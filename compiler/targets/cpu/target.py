@@ -9,6 +9,7 @@ from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.flow.layout import Encoding, Layout
 from orchestrion.compiler.ir.core import Block, Operation
 from orchestrion.compiler.ir.dims import Shape, is_dynamic
+from orchestrion.compiler.kernel.choose_panels import panel_tile
 from orchestrion.compiler.kernel.dialect import MultiplyAddBytes, MultiplyAddPairs
 from orchestrion.compiler.kernel.machine import Machine, Quirks
 from orchestrion.compiler.kernel.signature import Signature
@@ -32,7 +33,7 @@ MACHINES = {
         transposed_tile=16,
         quick_builds=True,
         panel_tile=(8, 32),
-        panel_bytes=80 << 10,
+        panel_bytes=256 << 10,
         winograd_bytes=136 << 10,
         multiply_add=True,
         byte_products=True,
@@ -54,8 +55,8 @@ MACHINES = {
     ),
 }
 
-#: least number of rows of a dot whose constant right operand is stored in tiles
-PACKED_ROWS = 32
+#: least number of rows and of columns of a dot whose constant right operand is stored in tiles
+PACKED_ROWS, PACKED_COLUMNS = 32, 16
 #: characters of LLVM IR from which on a text has no further entry. Texts are compiled side by side
 PART = 16 << 10
 
@@ -83,17 +84,20 @@ class CpuTarget(KernelTarget):
         """Tiles of the columns that a workgroup computes, of the right operand of a matrix product: panels need not be
         copied from it (docs/decisions/packed-panels.md).
         """
-        return None if self.row_major_because(encoding, shape) else self.tiled(encoding, shape)
+        if self.row_major_because(encoding, shape):
+            return None
+        rows, columns, _ = encoding.sizes
+        return encoding.tiled(shape, panel_tile(rows, columns, MACHINES["cpu"])[1])
 
     def row_major_because(self, encoding: Encoding, shape: Shape) -> str:
         """Why an operand stays in row-major order; empty if it does not."""
         rows, columns, _ = encoding.sizes
         if encoding.role == "lhs":
             return "kernels read the left operand of a dot in row-major order"
-        if len(encoding.free) != 1 or len(encoding.contract) != 1 or encoding.batch:
-            return "only matrices are stored in tiles"
-        if is_dynamic(*shape) or columns % self.tiles[1]:
-            return f"the columns of the dot are no multiple of {self.tiles[1]}"
+        if len(encoding.free) != 1 or encoding.batch or (encoding.role == "rhs" and len(encoding.contract) != 1):
+            return "only matrices and kernels of convolutions are stored in tiles"
+        if is_dynamic(*shape) or columns < PACKED_COLUMNS:
+            return f"tiles are worth it from {PACKED_COLUMNS} columns on, of which there are {columns}"
         few = f"tiles are worth it from {PACKED_ROWS} rows on, of which there are {rows}"
         return few if rows < PACKED_ROWS else ""
 

@@ -232,3 +232,48 @@
     "func.return"(%2) : (tensor<64x64xf32>) -> ()
   }) : () -> ()
 }) : () -> ()
+// -----
+// passes: set-encodings
+// a dot of every other row: its right operand alone, as weights, if that is a constant
+"builtin.module"() ({
+  "util.global"() <{sym_name = "w", type = tensor<256x256xf32>}> : () -> ()
+  "func.func"() <{function_type = (tensor<128x256xf32>, tensor<256x256xf32>) -> (tensor<64x256xf32>, tensor<64x256xf32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<128x256xf32>, %1: tensor<256x256xf32>):
+    %2 = "util.global_load"() <{ref = @w}> : () -> tensor<256x256xf32>
+    %3 = "flow.dispatch_region"() ({
+      %5 = "stablehlo.slice"(%0) <{limit_indices = array<i64: 127, 256>, start_indices = array<i64: 0, 0>, strides = array<i64: 2, 1>}> : (tensor<128x256xf32>) -> tensor<64x256xf32>
+      %6 = "stablehlo.dot_general"(%5, %2) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}> : (tensor<64x256xf32>, tensor<256x256xf32>) -> tensor<64x256xf32>
+      "flow.yield"(%6) : (tensor<64x256xf32>) -> ()
+    }) : () -> tensor<64x256xf32>
+    %4 = "flow.dispatch_region"() ({
+      %5 = "stablehlo.slice"(%0) <{limit_indices = array<i64: 127, 256>, start_indices = array<i64: 0, 0>, strides = array<i64: 2, 1>}> : (tensor<128x256xf32>) -> tensor<64x256xf32>
+      %6 = "stablehlo.dot_general"(%5, %1) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}> : (tensor<64x256xf32>, tensor<256x256xf32>) -> tensor<64x256xf32>
+      "flow.yield"(%6) : (tensor<64x256xf32>) -> ()
+    }) : () -> tensor<64x256xf32>
+    "func.return"(%3, %4) : (tensor<64x256xf32>, tensor<64x256xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "util.global"() <{sym_name = "w", type = tensor<256x256xf32>}> : () -> ()
+  "func.func"() <{function_type = (tensor<128x256xf32>, tensor<256x256xf32>) -> (tensor<64x256xf32>, tensor<64x256xf32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<128x256xf32>, %1: tensor<256x256xf32>):
+    %2 = "util.global_load"() <{ref = @w}> : () -> tensor<256x256xf32>
+    %3 = "flow.hoistable_dispatch"() ({
+      %6 = "flow.set_encoding"(%2) : (tensor<256x256xf32>) -> tensor<256x256xf32, #util.encoding<role = weights, batch = [], free = [1], contract = [0], sizes = [64, 256, 256]>>
+      "flow.yield"(%6) : (tensor<256x256xf32, #util.encoding<role = weights, batch = [], free = [1], contract = [0], sizes = [64, 256, 256]>>) -> ()
+    }) : () -> tensor<256x256xf32, #util.encoding<role = weights, batch = [], free = [1], contract = [0], sizes = [64, 256, 256]>>
+    %4 = "flow.dispatch_region"() ({
+      %6 = "stablehlo.slice"(%0) <{limit_indices = array<i64: 127, 256>, start_indices = array<i64: 0, 0>, strides = array<i64: 2, 1>}> : (tensor<128x256xf32>) -> tensor<64x256xf32>
+      %7 = "flow.unset_encoding"(%3) : (tensor<256x256xf32, #util.encoding<role = weights, batch = [], free = [1], contract = [0], sizes = [64, 256, 256]>>) -> tensor<256x256xf32>
+      %8 = "stablehlo.dot_general"(%6, %7) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}> : (tensor<64x256xf32>, tensor<256x256xf32>) -> tensor<64x256xf32>
+      "flow.yield"(%8) : (tensor<64x256xf32>) -> ()
+    }) : () -> tensor<64x256xf32>
+    %5 = "flow.dispatch_region"() ({
+      %6 = "stablehlo.slice"(%0) <{limit_indices = array<i64: 127, 256>, start_indices = array<i64: 0, 0>, strides = array<i64: 2, 1>}> : (tensor<128x256xf32>) -> tensor<64x256xf32>
+      %7 = "stablehlo.dot_general"(%6, %1) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}> : (tensor<64x256xf32>, tensor<256x256xf32>) -> tensor<64x256xf32>
+      "flow.yield"(%7) : (tensor<64x256xf32>) -> ()
+    }) : () -> tensor<64x256xf32>
+    "func.return"(%4, %5) : (tensor<64x256xf32>, tensor<64x256xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()

@@ -1,0 +1,82 @@
+"""Schedules of dots of few rows in native code, which read the operand of the columns once
+(docs/decisions/few-rows.md).
+"""
+
+from __future__ import annotations
+
+from orchestrion.compiler.flow.structure import fastest_axis
+from orchestrion.compiler.ir.dims import ceildiv, is_dynamic, typical
+from orchestrion.schema.dtypes import BY_NAME, FLOAT
+
+from .legality import problems
+from .loops import BLOCK
+from .operands import is_read
+from .rules import element_of
+from .schedule import Schedule, Step
+from .task import Task, edge_guard
+
+#: fewest columns of a dot for which blocks have whole pieces of the rows of an operand
+FEWEST_COLUMNS = 256
+#: most columns of a block: rows of a page
+MOST_COLUMNS = 1024
+#: invocations of a workgroup along the columns
+GROUPS = (8, 16, 32)
+#: fewest blocks of a dot: threads share them
+FEWEST_BLOCKS = 4
+#: lanes of a vector; most vectors of a row of a tile; most vectors of sums of a tile of f32
+LANES, MOST_VECTORS, MOST_SUMS = 16, 4, 24
+#: most rows of a dot whose sums wait in memory for further products. Rows -> products of a pass
+STREAMED_ROWS = {1: 8, 2: 4, 3: 4}
+
+
+def few_rows_dot(task: Task) -> Schedule | None:
+    """A workgroup computes a block of a dot of few rows, and reads the operand of the columns once, in the order of
+    memory.
+    """
+    dot, machine, extents = task.dot, task.machine, task.body.extents
+    if dot is None or not machine.panel_bytes or BY_NAME[element_of(dot.out)].kind != FLOAT:
+        return None
+    down, across = ("m", "n") if typical(extents["n"]) >= FEWEST_COLUMNS else ("n", "m")
+    sizes = extents[down], extents[across], extents["k"]
+    if is_dynamic(*sizes):
+        return None
+    rows, columns, length = map(int, sizes)
+    (read, contract), other = (dot.rhs, dot.dimensions.rhs_contract), dot.lhs
+    if across == "m":
+        (read, contract), other = (dot.lhs, dot.dimensions.lhs_contract), dot.rhs
+    most = machine.panel_tile[0]
+    if not length or columns < FEWEST_COLUMNS or not 0 < rows <= 2 * most:
+        return None
+    if fastest_axis(read) in contract or not (is_read(read) and is_read(other)):
+        return None
+    groups_down = ceildiv(rows, most)
+    tile_rows = ceildiv(rows, groups_down)
+    registers = BY_NAME[element_of(dot.out)].itemsize // 4  # of a vector
+    width, groups = _block(columns, typical(extents["b"]), min(MOST_SUMS // (tile_rows * registers), MOST_VECTORS))
+    step = STREAMED_ROWS.get(rows)
+    schedule = Schedule.of(
+        *(Step("tile", dim, count=count) for dim, count in ((down, tile_rows), (across, width))),
+        Step("bind", "grid", "workgroup"),
+        Step("bind", down, "local", groups_down) if groups_down > 1 else None,
+        Step("bind", across, "local", groups),
+        Step("vectorize", across, count=min(machine.vector_lanes, LANES)),
+        Step("stage", "out", "stream", step) if step else Step("stage", "out", "panel", min(BLOCK, length)),
+        Step("guard", down, "clamp") if rows % (tile_rows * groups_down) else None,
+        edge_guard(across, columns, width * groups, 0),
+    )
+    return None if any(problems(task.body, schedule, machine)) else schedule
+
+
+def _block(columns: int, batches: int, most_vectors: int) -> tuple[int, int]:
+    """(columns of a tile, tiles of a block) with the least work for two threads, beyond the edges, too; of equal ones
+    the widest block.
+    """
+    options = [(LANES * vectors, groups) for vectors in range(1, most_vectors + 1) for groups in GROUPS]
+
+    def cost(option: tuple[int, int]) -> tuple[float, int, int]:
+        tile, groups = option
+        blocks = batches * ceildiv(columns, tile * groups)
+        work = max(blocks + blocks % 2, FEWEST_BLOCKS) * tile * groups / (batches * columns)
+        return round(work, 1), -tile * groups, -tile
+
+    return min((one for one in options if one[0] * one[1] <= min(columns, MOST_COLUMNS)), key=cost)
