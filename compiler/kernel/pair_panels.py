@@ -18,14 +18,15 @@ from typing import Final
 
 from orchestrion.compiler.flow.fusion_reads import BF16_SHIFT
 from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.ir.dims import is_dynamic
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 
 from .dialect import VECTOR_LANES, length_of
 from .loops import Reduction, Scalars
 from .operands import bf16_of
-from .panels import Panel, PanelDot, slice_of
+from .panels import Panel, PanelDot, contracted, slice_of
 from .schedule import Schedule, Step
-from .word_panels import WordPanelDot, innermost
+from .word_panels import WordPanelDot
 
 #: elements of a word
 PAIR: Final = 2
@@ -40,11 +41,14 @@ LEAST_EXPONENTS: Final = -126 + 2 * 127 + 2 * _FRACTION
 
 def has_pairs(dot: DotGeneral) -> bool:
     """Whether a dot multiplies widened numbers of bf16, in pairs along its innermost contracted axis."""
-    return all(bf16_of(operand) is not None for operand in dot.operands) and innermost(dot) % PAIR == 0
+    sizes = contracted(dot)
+    if not sizes or is_dynamic(*sizes) or sizes[-1] % PAIR:
+        return False
+    return all(bf16_of(operand) is not None for operand in dot.operands)
 
 
 def pair_panel_bytes(dot: DotGeneral, schedule: Schedule) -> int:
-    """Bytes of the shared arrays of a workgroup that multiplies pairs: results, and both panels, of words and of f32."""
+    """Bytes of the shared arrays of a workgroup: results, and both panels, of words and of f32."""
     rows, columns = (schedule.count("tile", dim) * schedule.local(dim) for dim in ("m", "n"))
     depth = prod(slice_of(dot, schedule.count("stage", "out"))[1:])
     return 4 * (rows * columns + (depth + depth // PAIR) * (rows + columns))
