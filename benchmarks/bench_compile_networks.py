@@ -14,7 +14,8 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -27,21 +28,24 @@ IREE = ("--iree-hal-target-device=vulkan",)
 
 class Process:
     """Runs a command. `peak` is the largest resident set of its runs, in bytes; `seconds` is the processor time of the
-    last run.
+    last run, `elapsed` the time that passed.
     """
 
-    def __init__(self, *command: str | Path) -> None:
+    def __init__(self, *command: str | Path, environment: Mapping[str, str] = ENVIRONMENT) -> None:
         self.command = [str(part) for part in command]
+        self.environment = environment
         self.peak = 0
-        self.seconds = 0.0
+        self.seconds = self.elapsed = 0.0
 
     def __call__(self) -> None:
-        child = subprocess.Popen(self.command, env=ENVIRONMENT, stdout=subprocess.DEVNULL)
+        start = time.perf_counter()
+        child = subprocess.Popen(self.command, env=self.environment, stdout=subprocess.DEVNULL)
         _, status, used = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
         if child.returncode:
             raise SystemExit(f"{' '.join(self.command)} failed with {child.returncode}")
         self.peak = max(self.peak, used.ru_maxrss * 1024)
+        self.elapsed = time.perf_counter() - start
         self.seconds = used.ru_utime + used.ru_stime
 
 

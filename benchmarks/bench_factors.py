@@ -28,6 +28,12 @@ ROWS: dict[str, tuple[Callable[..., Any], Callable[..., Array]]] = {
 }
 
 
+def matrix(size: int) -> Array:
+    """A symmetric matrix, size x size, f32."""
+    a = np.random.default_rng(size).normal(size=(size, size)).astype(np.float32)
+    return a + a.T
+
+
 def error(a: Array, built: Array) -> float:
     """The error of `built` divided by the norm of `a` and the machine epsilon."""
     return float(np.abs(built - a).max() / np.linalg.norm(a.astype(np.float64), 2) / np.finfo(a.dtype).eps)
@@ -43,8 +49,7 @@ def main() -> None:
     for name in given.names or ROWS:
         function, rebuilt = ROWS[name]
         for size in SIZES:
-            a = np.random.default_rng(size).normal(size=(size, size)).astype(np.float32)
-            a = a + a.T
+            a = matrix(size)
             compiled = jax.jit(function)
             lowered, start = compiled.lower(a), perf_counter()
             program = vm.load(compiler.compile(lowered), device=given.device, allow_native_code=True)

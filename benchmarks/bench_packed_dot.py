@@ -20,6 +20,13 @@ from harness import Timing, arguments, measure, need, save, table, versions
 SHAPES = {(128, 128, 128): 20, (512, 512, 512): 3, (1000, 37, 513): 5}
 #: profile, device
 DEVICES = (("spirv", "vulkan"), ("opencl", "opencl"))
+#: name -> the compiler's option `encodings`, and whether the right operand is a constant
+KINDS = {
+    "row-major": ("none", False),
+    "packed": ("always", False),
+    "default": ("default", False),
+    "packed, weights": ("always", True),
+}
 #: the sets of flags for iree-compile; the fastest is printed
 FLAGS = ((), ("--iree-opt-level=O3",), ("--iree-opt-level=O3", "--iree-opt-data-tiling"))
 NUMBERS = "#stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>"
@@ -43,14 +50,20 @@ def text(rows: int, depth: int, columns: int, constant: bool) -> str:
 """
 
 
+def operands(shape: tuple[int, int, int]) -> list[Any]:
+    """The left and the right operand, f32."""
+    rows, depth, columns = shape
+    rng = np.random.default_rng(0)
+    return [rng.random((rows, depth), np.float32), rng.random((depth, columns), np.float32)]
+
+
 def ours(
     shape: tuple[int, int, int], profile: str, device: str, encodings: str, constant: bool = False
 ) -> Callable[[], Any]:
     from orchestrion import compiler, vm
 
     rows, depth, columns = shape
-    rng = np.random.default_rng(0)
-    x, y = rng.random((rows, depth), np.float32), rng.random((depth, columns), np.float32)
+    x, y = operands(shape)
     with tempfile.TemporaryDirectory() as name:
         path = Path(name) / "dot.fb"
         compiler.compile_to_file(text(*shape, constant), path, targets=[profile], encodings=encodings)
@@ -109,10 +122,8 @@ def main() -> None:
             flags, module = iree(shape, Path(folder))
             candidates = {}
             for profile, device in DEVICES:
-                candidates[f"{device}, row-major"] = ours(shape, profile, device, "none")
-                candidates[f"{device}, packed"] = ours(shape, profile, device, "always")
-                candidates[f"{device}, default"] = ours(shape, profile, device, "default")
-                candidates[f"{device}, packed, weights"] = ours(shape, profile, device, "always", constant=True)
+                for kind, (encodings, constant) in KINDS.items():
+                    candidates[f"{device}, {kind}"] = ours(shape, profile, device, encodings, constant)
             before = iree_seconds(module, shape)
             timings = measure(candidates, calls=calls, rounds=options.rounds)
             peer = min(before, iree_seconds(module, shape))
@@ -129,9 +140,9 @@ def report(timings: dict[str, Timing], peer: float, flags: tuple[str, ...]) -> N
     print(f"  IREE, vulkan-spirv, {' '.join(flags) or 'default flags'}: least {peer * 1e3:.3f} ms")
     for _, device in DEVICES:
         base = least[f"{device}, row-major"]
-        for kind in ("packed", "default", "packed, weights"):
+        for kind in list(KINDS)[1:]:
             print(f"  {device}, {kind}: {base / least[f'{device}, {kind}']:.2f} times as fast as row-major")
-    for kind in ("row-major", "packed", "default", "packed, weights"):
+    for kind in KINDS:
         print(f"  vulkan, {kind}: {peer / least[f'vulkan, {kind}']:.2f} times as fast as IREE")
 
 

@@ -10,10 +10,10 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from operator import index
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, SupportsIndex, TextIO, cast
+from typing import TYPE_CHECKING, Any, Final, SupportsIndex, TextIO, TypedDict, Unpack
 
 from orchestrion.compiler.errors import (
     ArgumentTypeError,
@@ -31,7 +31,7 @@ from orchestrion.compiler.ir.garbage import collection_paused
 from orchestrion.compiler.ir.parser import parse
 from orchestrion.compiler.ir.printer import print_module
 from orchestrion.compiler.ir.verifier import check_input
-from orchestrion.compiler.options import CHOICES, Options
+from orchestrion.compiler.options import CHOICES, Options, Settings
 from orchestrion.compiler.pipeline import (
     FIRST_PHASE,
     LAST_PHASE,
@@ -45,8 +45,6 @@ from orchestrion.compiler.pipeline import (
 )
 from orchestrion.compiler.profiles import DEFAULT, MACHINES, holds_confined_code, known_profile
 from orchestrion.compiler.rules.engine import check as check_phase
-from orchestrion.compiler.sequencer.arena import MAX_ALLOCATION
-from orchestrion.compiler.steps import Steps
 from orchestrion.compiler.targets.choice import (
     default_targets,
     left_out_text,
@@ -77,24 +75,27 @@ EMBEDDED_NAME = f"ir.{EMBEDDED}"
 PHASES_WITHOUT_SOURCE_OPS = ("ll_seq", "executables", "bytecode")
 
 
+class CompileOptions(TypedDict, total=False):
+    """Options of `compile` and `compile_to_file`. Defaults are those of `Compilation`."""
+
+    targets: str | Sequence[str] | None
+    encodings: str
+    machines: str | Sequence[str]
+    attributes: Mapping[str, str | bytes | float] | None
+    report: Report | None
+    parameters: str | os.PathLike[str] | None
+    parameter_arguments: str | Sequence[str]
+    max_allocation: int
+    callbacks: str
+    schedules: str | os.PathLike[str] | None
+    target_cpu: str | Sequence[str]
+    levels: str
+    quantized: str
+    lapack: str
+
+
 def compile(
-    source: Source,
-    *args: Any,
-    kwargs: Mapping[str, Any] | None = None,
-    targets: str | Sequence[str] | None = None,
-    encodings: str = "default",
-    machines: str | Sequence[str] = (DEFAULT,),
-    attributes: Mapping[str, str | bytes | float] | None = None,
-    report: Report | None = None,
-    parameters: str | os.PathLike[str] | None = None,
-    parameter_arguments: str | Sequence[str] = (),
-    max_allocation: int = MAX_ALLOCATION,
-    callbacks: str = "refuse",
-    schedules: str | os.PathLike[str] | None = None,
-    target_cpu: str | Sequence[str] = (),
-    levels: str = "all",
-    quantized: str = "integer",
-    lapack: str = "default",
+    source: Source, *args: Any, kwargs: Mapping[str, Any] | None = None, **options: Unpack[CompileOptions]
 ) -> bytes:
     """Compiles a program; returns the bytes of a module file, for `vm.load` or a file.
 
@@ -105,7 +106,8 @@ def compile(
     - `targets`: names of target profiles, or of the devices they are for (`"spirv"`, `["vulkan", "reference"]`), best
       first. Each must compile the program. Default: those of `schema.profiles.PROFILES` that can, with one
       `TargetWarning` about the others.
-    - `encodings`: how the operands of dots are laid out, a key of `options.ENCODINGS`.
+    - `encodings`: how the operands of dots are laid out, a value of `options.CHOICES`, as those of `callbacks`,
+      `levels`, `quantized` and `lapack` are.
     - `machines`: the kinds of device for which kernels are shaped, keys of `profiles.MACHINES`, the default last.
       Each target gets one program per machine; a device takes the first one for its kind, or the last.
     - `attributes` of the module: texts, numbers or bytes by key. Those of `schema.attributes.KNOWN` have a meaning,
@@ -118,15 +120,14 @@ def compile(
       from such files as well, when the module is loaded, and not from callers (docs/parameters.md).
     - `max_allocation`: bytes above which intermediate values and small constants are split into several allocations,
       for devices with a smaller limit per allocation (docs/memory.md).
-    - `callbacks`: what happens to callbacks into Python, a key of `options.CALLBACKS` (docs/callbacks.md).
+    - `callbacks`: what happens to callbacks into Python (docs/callbacks.md).
     - `schedules`: a file that `vm-tune` wrote, whose schedules replace those that the compiler chooses; one
       `ScheduleWarning` names the schedules whose body is not in the program (docs/tuning.md).
     - `target_cpu`: instruction sets that target `cpu` makes images for, such as `"x86-64-v3"` or `["x86-64-v4",
       "aarch64"]`; `"host"`, those of the architecture of this machine, is the default, and `"all"` are all.
-    - `levels`: whether a target also gets programs for devices on which its best one does not run, a key of
-      `options.PROFILE_LEVELS` (docs/limits.md).
-    - `quantized`: the arithmetic on quantized types, a key of `options.QUANTIZED` (docs/numerics.md).
-    - `lapack`: what becomes of calls of LAPACK, a key of `options.LAPACK` (docs/library-calls.md).
+    - `levels`: whether a target also gets programs for devices on which its best one does not run (docs/limits.md).
+    - `quantized`: the arithmetic on quantized types (docs/numerics.md).
+    - `lapack`: what becomes of calls of LAPACK (docs/library-calls.md).
 
     The module's digest is added to the user's trust store. Raises CompileError with everything that is wrong with the
     program (its subclass `TargetsError` if a target cannot compile it), if the source cannot be read, or if the module
@@ -136,10 +137,7 @@ def compile(
     from orchestrion.schema.container import open_bytes
     from orchestrion.schema.writer import write
 
-    job = _job(
-        targets, encodings, machines, attributes, report, parameters, parameter_arguments, max_allocation, callbacks,
-        schedules, target_cpu, levels, quantized, lapack,
-    )  # fmt: skip
+    job = _job(options)
     rows = job.write_parameters(job.rows(read_source(source, args, kwargs)))
     blob = write(rows)
     job.vouch(open_bytes(blob).digest, holds_native_code(rows))
@@ -151,29 +149,12 @@ def compile_to_file(
     path: str | os.PathLike[str],
     *args: Any,
     kwargs: Mapping[str, Any] | None = None,
-    targets: str | Sequence[str] | None = None,
-    encodings: str = "default",
-    machines: str | Sequence[str] = (DEFAULT,),
-    attributes: Mapping[str, str | bytes | float] | None = None,
-    report: Report | None = None,
-    parameters: str | os.PathLike[str] | None = None,
-    parameter_arguments: str | Sequence[str] = (),
-    max_allocation: int = MAX_ALLOCATION,
-    callbacks: str = "refuse",
-    schedules: str | os.PathLike[str] | None = None,
-    target_cpu: str | Sequence[str] = (),
-    levels: str = "all",
-    quantized: str = "integer",
-    lapack: str = "default",
+    **options: Unpack[CompileOptions],
 ) -> None:
     """Same as `compile`, but writes a file: the whole file, or nothing if CompileError or OSError is raised."""
     if not isinstance(path, str | os.PathLike):
         raise ArgumentTypeError(f"the second argument is the path of the module, not of type {type(path).__name__}")
-    job = _job(
-        targets, encodings, machines, attributes, report, parameters, parameter_arguments, max_allocation, callbacks,
-        schedules, target_cpu, levels, quantized, lapack,
-    )  # fmt: skip
-    job.write(read_source(source, args, kwargs), path)
+    _job(options).write(read_source(source, args, kwargs), path)
 
 
 def holds_native_code(module: writer.Module) -> bool:
@@ -201,55 +182,48 @@ def _wrong_attribute(key: str, value: str | bytes) -> str | None:
     return problem(key, value)
 
 
-def _job(
-    targets: str | Sequence[str] | None,
-    encodings: str,
-    machines: str | Sequence[str],
-    attributes: Mapping[str, str | bytes | float] | None,
-    report: Report | None,
-    parameters: str | os.PathLike[str] | None,
-    parameter_arguments: str | Sequence[str],
-    max_allocation: int,
-    callbacks: str,
-    schedules: str | os.PathLike[str] | None,
-    target_cpu: str | Sequence[str],
-    levels: str,
-    quantized: str,
-    lapack: str,
-) -> Compilation:
-    if schedules is not None and not isinstance(schedules, str | os.PathLike):
-        raise ArgumentTypeError(f"schedules are given by the path of a file, not by a {type(schedules).__name__}")
-    _check_types(attributes, report, parameters, max_allocation)
-    return Compilation(
-        targets=default_targets() if targets is None else profile_names(targets),
-        may_leave_out=targets is None,
-        encodings=encodings,
-        machines=names_in(machines, "machines"),
-        attributes={key: cast("str | bytes", as_text(key, value)) for key, value in (attributes or {}).items()},
-        report=report,
-        parameters=None if parameters is None else Path(parameters),
-        parameter_arguments=names_in(parameter_arguments, "parameter_arguments"),
-        max_allocation=index(max_allocation),
-        callbacks=callbacks,
-        schedules=None if schedules is None else _read_schedules(schedules),
-        target_cpu=names_in(target_cpu, "target_cpu"),
-        levels=levels,
-        quantized=quantized,
-        lapack=lapack,
-    )
+def _job(given: CompileOptions) -> Compilation:
+    """The compilation with options of `compile`. Raises ArgumentTypeError if one is unknown or of a wrong type."""
+    known = CompileOptions.__annotations__
+    if unknown := given.keys() - known:
+        raise ArgumentTypeError(f"no option is called {', '.join(sorted(unknown))}; options are {', '.join(known)}")
+    options = {name: _converted(name, value) for name, value in given.items() if not (value is None and name in _NONE)}
+    return Compilation(**{"targets": default_targets(), **options}, may_leave_out="targets" not in options)
 
 
-def _check_types(attributes: object, report: object, parameters: object, max_allocation: object) -> None:
-    """ArgumentTypeError for options of `compile` whose type would fail far from its caller."""
-    rows = (
-        ("attributes", isinstance(attributes, Mapping | None), attributes, "a dict of texts and numbers"),
-        ("report", report is None or _is_report(report), report, "a compiler.Report"),
-        ("parameters", isinstance(parameters, str | os.PathLike | None), parameters, "the path of a file"),
-        ("max_allocation", isinstance(max_allocation, SupportsIndex), max_allocation, "a whole number of bytes"),
-    )
-    for name, is_right, given, expected in rows:
-        if not is_right:
-            raise ArgumentTypeError(f"{name}={given!r}: {expected} expected")
+#: Options that may be None, which stands for the default.
+_NONE: Final = ("targets", "attributes", "report", "parameters", "schedules")
+#: Option -> its value in words, for messages.
+_WORDS: Final[dict[str, str]] = {
+    "attributes": "a dict of texts and numbers",
+    "report": "a compiler.Report",
+    "parameters": "the path of a file",
+    "max_allocation": "a whole number of bytes",
+    "schedules": "the path of a file",
+}
+
+
+def _converted(name: str, value: Any) -> Any:
+    """An option of `compile` as a `Compilation` has it. Raises ArgumentTypeError for a type that would fail later."""
+    match name, value:
+        case "targets", _:
+            return profile_names(value)
+        case (("machines" | "parameter_arguments" | "target_cpu"), _):
+            return names_in(value, name)
+        case "attributes", Mapping():
+            return {key: as_text(key, item) for key, item in value.items()}
+        case "parameters", str() | os.PathLike():
+            return Path(value)
+        case "schedules", str() | os.PathLike():
+            return _read_schedules(value)
+        case "max_allocation", SupportsIndex():
+            return index(value)
+        case "report", _ if _is_report(value):
+            return value
+        case _ if name in _WORDS:
+            raise ArgumentTypeError(f"{name}={value!r}: {_WORDS[name]} expected")
+        case _:
+            return value
 
 
 def _is_report(given: object) -> bool:
@@ -265,7 +239,7 @@ def _read_schedules(path: str | os.PathLike[str]) -> ScheduleFile:
 
 
 @dataclass(frozen=True)
-class Compilation:
+class Compilation(Settings):
     """A compilation with its options; see `compile` for those of the same names.
 
     `targets` are profiles. `may_leave_out`: leave out targets that cannot compile the program as long as one can.
@@ -276,8 +250,6 @@ class Compilation:
     """
 
     targets: tuple[str, ...] = tuple(PROFILES)
-    encodings: str = "default"
-    machines: tuple[str, ...] = (DEFAULT,)
     start: str = FIRST_PHASE
     embed_ir: bool = False
     dump: Path | None = None
@@ -286,17 +258,10 @@ class Compilation:
     stream: TextIO = field(default_factory=lambda: sys.stderr)
     report: Report | None = None
     parameters: Path | None = None
-    parameter_arguments: tuple[str, ...] = ()
-    max_allocation: int = MAX_ALLOCATION
-    callbacks: str = "refuse"
     schedules: ScheduleFile | None = None
-    target_cpu: tuple[str, ...] = ()
     levels: str = "all"
-    quantized: str = "integer"
-    lapack: str = "default"
     may_leave_out: bool = False
     warn: Callable[[str, type[Warning]], None] = warn
-    steps: Steps = field(default_factory=Steps, compare=False)
     _debug: dict[str, bytes] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
@@ -307,9 +272,9 @@ class Compilation:
                 _check_declared_target(name)
         if len(set(self.targets)) != len(self.targets):
             raise ArgumentValueError(f"a target is given twice: {', '.join(self.targets)}")
-        for name, table in CHOICES.items():
-            if getattr(self, name) not in table:
-                raise ArgumentValueError(f"{name} is {getattr(self, name)!r}, one of {', '.join(table)} expected")
+        for name, row in CHOICES.items():
+            if getattr(self, name) not in row.values:
+                raise ArgumentValueError(f"{name} is {getattr(self, name)!r}, one of {', '.join(row.values)} expected")
         self._check_machines()
         levels_named(self.target_cpu)
         if self.max_allocation < 1:
@@ -375,9 +340,7 @@ class Compilation:
         return replace(rows, attributes={**rows.attributes, **self.attributes}, debug=self._debug)
 
     def write(self, source: Source | SourceContent, path: str | os.PathLike[str]) -> str | None:
-        """Compiles and writes the module's file. Returns the warning of `vouch`, or None. Raises CompileError or
-        OSError.
-        """
+        """Compiles and writes the module's file. Returns the warning of `vouch`. Raises CompileError or OSError."""
         from orchestrion.schema.writer import write_file
 
         if self.parameters is not None and os.path.realpath(self.parameters) == os.path.realpath(path):
@@ -470,22 +433,15 @@ class Compilation:
         self._after_phase(self.start, module)
         recorder = self._recorder(module)
         schedules, rows = self._saved_schedules(), self._machine_rows()
+        shared = {row.name: getattr(self, row.name) for row in fields(Settings)}
+        shared["targets"] = with_levels(self.targets) if self.levels == "all" else self.targets
         options = Options(
-            with_levels(self.targets) if self.levels == "all" else self.targets,
-            self.encodings,
-            self.machines,
-            recorder,
-            self.parameters is not None,
-            self.parameter_arguments,
-            self.max_allocation,
-            self.callbacks,
-            self.quantized,
-            self.lapack,
-            schedules,
-            self.target_cpu,
-            all(row.float_sums for row in rows),
-            any(row.pair_products for row in rows),
-            self.steps,
+            **shared,
+            recorder=recorder,
+            parameters=self.parameters is not None,
+            schedules=schedules,
+            float_sums=all(row.float_sums for row in rows),
+            widening_dots=any(row.pair_products for row in rows),
         )
         with collection_paused():
             try:
@@ -512,7 +468,7 @@ class Compilation:
         """Warn of schedules that no body of the module's programs has."""
         from orchestrion.compiler.sequencer.hl_seq import TargetProgram
 
-        programs = [(op.profile, op.machine_name) for op in module.block if isinstance(op, TargetProgram)]
+        programs = [(op.profile, op.machine_name) for op in module.block.of(TargetProgram)]
         if text := schedules.unused_text(programs):
             self.warn(text, ScheduleWarning)
 

@@ -57,9 +57,7 @@ class ArgumentTypeError(CompileError, TypeError):
 
 
 class ArgumentValueError(CompileError, ValueError):
-    """An option of `compile` is unknown or conflicts with others, or JAX cannot trace the function for
-    another reason.
-    """
+    """An option of `compile` is unknown or in conflict, or JAX cannot trace the function for another reason."""
 
 
 class ParseError(CompileError):

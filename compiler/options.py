@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from orchestrion.compiler.profiles import DEFAULT
 from orchestrion.compiler.sequencer.arena import MAX_ALLOCATION
@@ -13,69 +13,74 @@ if TYPE_CHECKING:
     from orchestrion.compiler.provenance import Recorder
     from orchestrion.compiler.targets.schedule_file import SavedSchedules
 
-#: Option `encodings`: how the operands of dots are laid out.
-ENCODINGS: Final[dict[str, str]] = {
-    "default": "as each target gains by it",
-    "none": "in row-major order",
-    "always": "as each target likes it, for dots of any size",
-    "test": "in odd tiles, padded, in another order, on every target: slow, and it finds what depends on the order",
-}
-#: Option `levels`: the programs of a target with several profiles.
-PROFILE_LEVELS: Final[dict[str, str]] = {
-    "all": "the best one, and one for devices with less where the best one does not run there",
-    "first": "the best one",
-}
-#: Option `callbacks`: what happens to callbacks into Python.
-CALLBACKS: Final[dict[str, str]] = {
-    "refuse": "the program is refused",
-    "drop": "those with unused results are left out, others are refused",
-}
-#: Option `quantized`: the arithmetic on quantized types.
-QUANTIZED: Final[dict[str, str]] = {
-    "integer": "exact sums of integers, rounded once per op",
-    "float": "in floats, as the specification writes it",
-}
-#: Option `lapack`: what becomes of calls of LAPACK, such as those that JAX's linear algebra makes on CPUs.
-LAPACK: Final[dict[str, str]] = {
-    "default": "as each target gains by it",
-    "loops": "loops on every target, so that no device needs a library",
-}
-#: Option with one value of a table -> the table.
-CHOICES: Final[dict[str, dict[str, str]]] = {
-    "encodings": ENCODINGS,
-    "levels": PROFILE_LEVELS,
-    "callbacks": CALLBACKS,
-    "quantized": QUANTIZED,
-    "lapack": LAPACK,
-}
+
+class Choice(NamedTuple):
+    """An option with one of several values: what it decides, and value -> meaning, the default first."""
+
+    doc: str
+    values: dict[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """Options of a compilation.
+#: Name of an option with one of several values -> its row.
+CHOICES: Final[dict[str, Choice]] = {
+    "levels": Choice("programs of a target with several profiles", {
+        "all": "the best one, and one for devices with less where the best one does not run there",
+        "first": "the best one",
+    }),
+    "encodings": Choice("how the operands of dots are laid out in memory", {
+        "default": "as each target gains by it",
+        "none": "in row-major order",
+        "always": "as each target likes it, for dots of any size",
+        "test": "in odd tiles, padded, in another order, on every target: slow, and it finds what depends on the order",
+    }),
+    "callbacks": Choice("how calls of Python are compiled", {
+        "refuse": "the program is refused",
+        "drop": "those with unused results are left out, others are refused",
+    }),
+    "quantized": Choice("arithmetic on quantized types", {
+        "integer": "exact sums of integers, rounded once per op",
+        "float": "in floats, as the specification writes it",
+    }),
+    "lapack": Choice("calls of LAPACK become", {
+        "default": "as each target gains by it",
+        "loops": "loops on every target, so that no device needs a library",
+    }),
+}  # fmt: skip
 
-    `targets`: keys of `schema.profiles.PROFILES`, best first. `encodings`: a key of `ENCODINGS`. `machines`: keys of
-    `profiles.MACHINES`, best first. `recorder`: is notified of decisions, for a placement report. `parameters`: large
-    constants lie outside the module, and so do the arguments named in `parameter_arguments`. `max_allocation`: bytes
-    above which an arena or a pool of constants is split. `callbacks`: a key of `CALLBACKS`. `quantized`: a key of
-    `QUANTIZED`. `lapack`: a key of `LAPACK`. `schedules`: those of a file, which replace chosen ones. `target_cpu`:
-    levels of target `cpu`, empty for those of the host. `float_sums`: all machines sum integers in f32 at least as fast
-    as in i32. `widening_dots`: a machine multiplies bf16 faster in dots that widen their own operands. `steps`: is
-    notified of each pass.
+
+@dataclass(frozen=True)
+class Settings:
+    """Options that a caller gives and passes read.
+
+    `targets`: keys of `schema.profiles.PROFILES`, best first. `machines`: keys of `profiles.MACHINES`, best first.
+    `parameter_arguments`: names of arguments that lie outside the module. `max_allocation`: bytes above which an arena
+    or a pool of constants is split. `target_cpu`: levels of target `cpu`, empty for those of the host. `encodings`,
+    `callbacks`, `quantized`, `lapack`: values of `CHOICES`. `steps`: is notified of each pass.
     """
 
     targets: tuple[str, ...]
     encodings: str = "default"
     machines: tuple[str, ...] = (DEFAULT,)
-    recorder: Recorder | None = None
-    parameters: bool = False
     parameter_arguments: tuple[str, ...] = ()
     max_allocation: int = MAX_ALLOCATION
     callbacks: str = "refuse"
     quantized: str = "integer"
     lapack: str = "default"
-    schedules: SavedSchedules | None = None
     target_cpu: tuple[str, ...] = ()
+    steps: Steps = field(default_factory=Steps, compare=False)
+
+
+@dataclass(frozen=True)
+class Options(Settings):
+    """Options of the passes of a compilation.
+
+    `recorder`: is notified of decisions, for a placement report. `parameters`: large constants lie outside the module.
+    `schedules`: those of a file, which replace chosen ones. `float_sums`: all machines sum integers in f32 at least as
+    fast as in i32. `widening_dots`: a machine multiplies bf16 faster in dots that widen their own operands.
+    """
+
+    recorder: Recorder | None = None
+    parameters: bool = False
+    schedules: SavedSchedules | None = None
     float_sums: bool = True
     widening_dots: bool = False
-    steps: Steps = field(default_factory=Steps, compare=False)

@@ -28,7 +28,7 @@ PARTS: Final[dict[str, str]] = {
 
 def parts_of(module: Module) -> list[Module]:
     """The parts of a module that is split; empty for any other."""
-    return [op for op in module.block if isinstance(op, Module)]
+    return module.block.of(Module)
 
 
 def part_for(module: Module, target: str) -> Module:

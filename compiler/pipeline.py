@@ -118,11 +118,11 @@ PASSES: Final[tuple[Pass, ...]] = (
     Pass("share-scalars", "flow", "flow.share_scalars", "what differs in numbers only is equal then"),
     Pass("deduplicate-executables", "flow", "flow.deduplicate_executables", "equal executables are built once"),
     Pass("mark-in-place", "flow", "flow.mark_in_place", "executables are final, and so is who reads what"),
-    Pass("form-programs", "hl_seq", "sequencer.form_programs", "later passes work on one target's program"),
-    Pass("limit-reductions", "hl_seq", "sequencer.limit_reductions", "limits depend on the machine"),
-    Pass("unify-encodings", "hl_seq", "sequencer.unify_encodings", "keeps a constant in one layout only"),
-    Pass("specialize-encodings", "hl_seq", "sequencer.specialize_encodings", "the target chooses layouts"),
-    Pass("materialize-encodings", "hl_seq", "sequencer.materialize_encodings", "other encodings become dispatches"),
+    Pass("form-programs", "hl_seq", "targets.form_programs", "later passes work on one target's program"),
+    Pass("limit-reductions", "hl_seq", "targets.limit_reductions", "limits depend on the machine"),
+    Pass("unify-encodings", "hl_seq", "targets.unify_encodings", "keeps a constant in one layout only"),
+    Pass("specialize-encodings", "hl_seq", "targets.specialize_encodings", "the target chooses layouts"),
+    Pass("materialize-encodings", "hl_seq", "targets.materialize_encodings", "other encodings become dispatches"),
     Pass("convert-to-hl-seq", "hl_seq", "sequencer.convert_to_hl_seq", "layouts determine sizes in memory"),
     Pass("mark-kernel-loops", "hl_seq", "targets.mark_kernel_loops", "bodies are final, and the host still counts"),
     Pass("count-on-device", "hl_seq", "sequencer.count_on_device", "the counter is a resource of one program"),
@@ -130,7 +130,7 @@ PASSES: Final[tuple[Pass, ...]] = (
     Pass("group-by-barrier", "ll_seq", "sequencer.group_by_barrier", "the order precedes memory planning"),
     Pass("materialize-copies", "ll_seq", "sequencer.materialize_copies", "the order is final, the ABI is not"),
     Pass("freeze-abi", "ll_seq", "sequencer.freeze_abi", "dispatches still have the workloads"),
-    Pass("link-executables", "ll_seq", "sequencer.link_executables", "entries are final, and not yet code"),
+    Pass("link-executables", "ll_seq", "targets.link_executables", "entries are final, and not yet code"),
     Pass("convert-to-ll-seq", "ll_seq", "sequencer.convert_to_ll_seq", "executables are final"),
     Pass("pack-arena", "ll_seq", "sequencer.pack_arena", "allocations still have their lifetimes"),
     Pass("share-bindings", "ll_seq", "sequencer.share_bindings", "offsets are final, and barriers are everywhere"),
@@ -166,9 +166,7 @@ def passes_named(names: Sequence[str]) -> list[Pass]:
 
 
 def phases_between(start: str, stop: str) -> list[str]:
-    """The phases after `start` up to `stop`. Raises ArgumentValueError for an unknown name, or if `stop` precedes
-    `start`.
-    """
+    """The phases after `start` up to `stop`. Raises ArgumentValueError for an unknown name or the wrong order."""
     order = list(PHASES)
     for name in (start, stop):
         if name not in PHASES:
@@ -179,9 +177,7 @@ def phases_between(start: str, stop: str) -> list[str]:
 
 
 def run_passes(module: Module, passes: Sequence[Pass], options: Options, after_pass: AfterPass | None = None) -> None:
-    """Runs passes on the module or its parts. Raises CompileError, also if a comparison of symbolic sizes
-    is undecided.
-    """
+    """Runs passes on the module or its parts. Raises CompileError, also if a comparison of sizes is undecided."""
     for row in passes:
         with options.steps.step(row.phase, row.name):
             try:

@@ -188,7 +188,7 @@ class Recorder:
         name = program.sym_name.value
         row = ProgramRow(name, program.profile, program.machine_name, known_profile(program.profile).format)
         self.report.programs.append(row)
-        entries = {ref: op for exe in program.walk() if isinstance(exe, ll_seq.Executable) for ref, op in exe.entries()}
+        entries = {ref: op for exe in program.walk(ll_seq.Executable) for ref, op in exe.entries()}
         weak: list[tuple[Operation, Place]] = []
         for top in program.body.block:
             if isinstance(top, util.Global) and top.value is not None:
@@ -213,9 +213,7 @@ class Recorder:
             self._add(op.loc, place, alone=True)
 
     def _dispatch(self, op: flow.Dispatch, entry: ll_seq.Entry, place: Place) -> None:
-        """Places the ops of a dispatch: those of its region, or those of the entry if the source has dispatches
-        already.
-        """
+        """Places the ops of a dispatch: those of its region, or of its entry if the source has dispatches already."""
         origin = origin_of(op.loc)
         main: frozenset[int] = frozenset()
         if origin is None:
@@ -225,7 +223,7 @@ class Recorder:
             origin = Origin.joined(inside)
         else:
             main = origin.parts[0].numbers if origin.parts else origin.numbers
-        calls = {number for inner in entry.walk() if isinstance(inner, CustomCall) for number in _numbers(inner)}
+        calls = {number for inner in entry.walk(CustomCall) for number in _numbers(inner)}
         for number in sorted(origin.numbers):
             source = self._ops[number]
             is_call = number in calls and isinstance(source, CustomCall)
@@ -244,11 +242,10 @@ class Recorder:
 
     def _place_copies(self, program: hl_seq.Program) -> None:
         """Places the copies that remain when memory is planned."""
-        for op in program.walk():
-            if isinstance(op, ll_seq.Copy):
-                loops = (outer.sym_name.value for outer in op.enclosing() if isinstance(outer, ll_seq.RunLoop))
-                function = next(loops, "initializer")
-                self._add(op.loc, Place(program.sym_name.value, "copy", function))
+        for op in program.walk(ll_seq.Copy):
+            loops = (outer.sym_name.value for outer in op.enclosing() if isinstance(outer, ll_seq.RunLoop))
+            function = next(loops, "initializer")
+            self._add(op.loc, Place(program.sym_name.value, "copy", function))
 
     def _place_recorded(self, program: hl_seq.Program) -> None:
         """Moves the ops of recorded loops and branches from the host to the recordings."""
@@ -265,13 +262,16 @@ class Recorder:
                 self._put(number, recorded)
 
     def _place_loops(self, program: hl_seq.Program) -> None:
-        """Moves the ops of loops that became kernels to the entries of these, and notes new names of other entries."""
-        entries = {ref: op for exe in program.walk() if isinstance(exe, ll_seq.Executable) for ref, op in exe.entries()}
+        """Moves the ops of loops that became kernels or run in batches to the entries of these, and notes new names of
+        other entries.
+        """
+        entries = {ref: op for exe in program.walk(ll_seq.Executable) for ref, op in exe.entries()}
         left = {(ref.root, *ref.nested) for ref in entries}
         name = program.sym_name.value
         known = {(one.executable, one.entry) for row in self.report.ops for one in row.places if one.program == name}
-        dispatches = [op for op in program.walk() if isinstance(op, ll_seq.Dispatch)]
-        if not any(isinstance(entries[op.entry].body.block.first, ll_seq.Loop) for op in dispatches):
+        dispatches = list(program.walk(ll_seq.Dispatch))
+        made = [entries[op.entry] for op in dispatches]
+        if not any(one.predicate is not None or isinstance(one.body.block.first, ll_seq.Loop) for one in made):
             return
         for op in [op for op in dispatches if (op.entry.root, op.entry.nested[0]) not in known]:
             loops = (outer.sym_name.value for outer in op.enclosing() if isinstance(outer, ll_seq.RunLoop))
@@ -328,9 +328,8 @@ class Recorder:
 
     def _lowered(self, module: Module) -> None:
         for program, row in self._rows(module, hl_seq.Program):
-            for op in program.walk():
-                if isinstance(op, ll_seq.Executable):
-                    row.entries += list(_kernels(op))
+            for op in program.walk(ll_seq.Executable):
+                row.entries += list(_kernels(op))
 
     def _finish(self, module: Module) -> None:
         for program, row in self._rows(module, vm.Program):
@@ -366,7 +365,7 @@ def refusal_rows(refusals: Mapping[str, Sequence[Diagnostic]]) -> list[Refusal]:
 
 def _join_regions(module: Module) -> None:
     """Gives the location of each dispatch region the origins of all ops in it, the main op first."""
-    for region in [op for op in module.walk() if isinstance(op, flow.DispatchRegion)]:
+    for region in list(module.walk(flow.DispatchRegion)):
         main = origin_of(region.loc)
         inside = [found for op in region.body.walk() if (found := origin_of(op.loc)) is not None]
         if main is not None and inside:

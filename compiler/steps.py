@@ -13,9 +13,7 @@ from time import perf_counter
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A finished step: its phase (a key of `pipeline.PHASES`), the name of the pass or of the other work,
-    its duration.
-    """
+    """A finished step: its phase (a key of `pipeline.PHASES`), the name of the pass or other work, its duration."""
 
     phase: str
     name: str

@@ -177,7 +177,7 @@ def slice_(operands: Types[E], starts: Sizes[E], limits: Sizes[E], strides: Size
     for size, start, limit, stride in zip(operand.shape, starts, limits, strides, strict=True):
         if not (0 <= start <= limit <= size and stride >= 1):
             raise ShapeError(f"slice {start}:{limit}:{stride} of a dimension of {size}")
-        shape.append(-(-(limit - start) // stride))
+        shape.append((limit - start + stride - 1) // stride)
     return (TensorType(operand.dtype, tuple(shape)),)
 
 

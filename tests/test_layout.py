@@ -35,10 +35,6 @@ COMPILER_ORDER = (
 )
 #: Modules of the compiler that import later folders, and which. Entries may only be removed.
 KNOWN_BACK_EDGES: dict[str, set[str]] = {
-    "sequencer.encodings": {"targets"},
-    "sequencer.form_programs": {"targets"},
-    "sequencer.limit_reductions": {"kernel", "targets"},
-    "sequencer.link_executables": {"targets"},
     "stablehlo.ops.elementwise": {"kernel"},
 }
 LONGEST_FILE = 600

@@ -14,12 +14,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from orchestrion.compiler.driver import PHASES_WITHOUT_SOURCE_OPS, SCHEDULED, Compilation
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.ir.garbage import collection_paused
-from orchestrion.compiler.options import CALLBACKS, ENCODINGS, LAPACK, PROFILE_LEVELS, QUANTIZED
+from orchestrion.compiler.options import CHOICES
 from orchestrion.compiler.pipeline import PASSES, PHASES
 from orchestrion.compiler.profiles import DEFAULT, MACHINES
 from orchestrion.compiler.sequencer.arena import MAX_ALLOCATION
@@ -136,29 +136,22 @@ def refuse_together(options: argparse.Namespace, attributes: Mapping[str, str]) 
 def compilation(
     options: argparse.Namespace, attributes: Mapping[str, str], steps: Steps, warned: list[str]
 ) -> Compilation:
-    return Compilation(
-        targets=default_targets() if options.target is None else options.target,
-        may_leave_out=options.target is None,
-        warn=lambda text, _: warned.append(text),
-        encodings=options.encodings,
-        machines=options.machine,
-        start=options.compile_from,
-        embed_ir=options.embed_ir,
-        dump=None if options.dump_phases is None else Path(options.dump_phases),
-        print_after=options.print_ir_after,
-        attributes=attributes,
-        report=new_report() if options.report else None,
-        parameters=None if options.parameters is None else Path(options.parameters),
-        parameter_arguments=options.parameter_arguments,
-        callbacks=options.callbacks,
-        quantized=options.quantized,
-        lapack=options.lapack,
-        max_allocation=options.max_allocation,
-        schedules=schedules_of(options.schedules),
-        target_cpu=options.target_cpu,
-        levels=options.levels,
-        steps=steps,
-    )
+    """The compilation that the flags describe. A flag has the name of its field, unless it is given another here."""
+    same = {name: value for name, value in vars(options).items() if name in Compilation.__dataclass_fields__}
+    made: dict[str, Any] = same | {
+        "targets": default_targets() if options.target is None else options.target,
+        "may_leave_out": options.target is None,
+        "warn": lambda text, _: warned.append(text),
+        "machines": options.machine,
+        "start": options.compile_from,
+        "dump": options.dump_phases,
+        "print_after": options.print_ir_after,
+        "attributes": attributes,
+        "report": new_report() if options.report else None,
+        "schedules": schedules_of(options.schedules),
+        "steps": steps,
+    }
+    return Compilation(**made)
 
 
 def schedules_of(path: str | None) -> "ScheduleFile | None":
@@ -233,7 +226,6 @@ def _add_targets(made: Parser) -> None:
         + ", or ".join(f"{name}, {doc}" for name, doc in GROUPS.items())
         + " (default: host)",
     )
-    _add_choice(group, "--levels", PROFILE_LEVELS, "all", "programs of a target with several profiles")
     group.add_argument(
         "--machine",
         metavar="NAME,...",
@@ -242,10 +234,15 @@ def _add_targets(made: Parser) -> None:
         help=f"kinds of device to make programs for; each takes its own (default: {DEFAULT}, which comes last; "
         "a target's only program runs on all): " + "; ".join(f"{name}, {doc}" for name, doc in MACHINES.items()),
     )
-    _add_choice(group, "--encodings", ENCODINGS, "default", "how the operands of dots are laid out in memory")
-    _add_choice(group, "--callbacks", CALLBACKS, "refuse", "how calls of Python are compiled")
-    _add_choice(group, "--quantized", QUANTIZED, "integer", "arithmetic on quantized types")
-    _add_choice(group, "--lapack", LAPACK, "default", "calls of LAPACK become")
+    for name, (doc, values) in CHOICES.items():
+        meanings, default = ", or ".join(f"{value}, {meaning}" for value, meaning in values.items()), next(iter(values))
+        group.add_argument(
+            f"--{name}",
+            metavar="NAME",
+            type=one_of(values),
+            default=default,
+            help=f"{doc}: {meanings} (default: {default})",
+        )
     group.add_argument(
         "--schedules", metavar="FILE", help="schedules of kernels that vm-tune found, in place of the compiler's own"
     )
@@ -259,19 +256,12 @@ def _add_targets(made: Parser) -> None:
     )
 
 
-def _add_choice(group: "argparse._ArgumentGroup", flag: str, table: Mapping[str, str], default: str, doc: str) -> None:
-    """An option whose values are the keys of a table, with their meanings."""
-    meanings = ", or ".join(f"{name}, {meaning}" for name, meaning in table.items())
-    group.add_argument(
-        flag, metavar="NAME", type=one_of(table), default=default, help=f"{doc}: {meanings} (default: {default})"
-    )
-
-
 def _add_parameters(made: Parser) -> None:
     group = made.group("parameters", "docs/parameters.md shows how.")
     group.add_argument(
         "--parameters",
         metavar="FILE.safetensors",
+        type=Path,
         help="take all constants of 4 KiB and more out of the module and write them to this file",
     )
     group.add_argument(
@@ -300,7 +290,7 @@ def _add_phases(made: Parser) -> None:
         action="store_true",
         help="keep the IR of phase executables in a debug segment of the module, for vm-codegen",
     )
-    group.add_argument("--dump-phases", metavar="DIR", help="write the text after every phase into a folder")
+    group.add_argument("--dump-phases", metavar="DIR", type=Path, help="write the text after every phase into a folder")
     group.add_argument(
         "--print-ir-after",
         metavar="PASS,...",

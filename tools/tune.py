@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 from orchestrion.compiler.driver import SCHEDULED
-from orchestrion.compiler.options import ENCODINGS
+from orchestrion.compiler.options import CHOICES
 from orchestrion.compiler.pipeline import PHASES
 from orchestrion.compiler.profiles import MACHINES
 from orchestrion.compiler.targets.schedule_file import ScheduleFile
@@ -82,7 +82,11 @@ def parser() -> Parser:
         help=f"kind of device that schedules are for: {', '.join(MACHINES)} (default: the device's own)",
     )
     group.add_argument(
-        "--encodings", metavar="NAME", type=one_of(ENCODINGS), default="default", help="as vm-compile has it"
+        "--encodings",
+        metavar="NAME",
+        type=one_of(CHOICES["encodings"].values),
+        default="default",
+        help="as vm-compile has it",
     )
     group.add_argument(
         "--compile-from",

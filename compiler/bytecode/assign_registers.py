@@ -33,9 +33,8 @@ Register = tuple[str, int]
 
 
 def run(module: Module) -> None:
-    for func in module.walk():
-        if isinstance(func, Func):
-            _assign(func)
+    for func in module.walk(Func):
+        _assign(func)
 
 
 def _assign(func: Func) -> None:

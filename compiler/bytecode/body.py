@@ -58,9 +58,7 @@ class BodyConverter:
         return Region([made for block in reached for made in (self.blocks[block], *self.ways.get(block, ()))])
 
     def _sizes(self, block: Block) -> SizeEmitter:
-        """The emitter of sizes for a block: a setup function has one block and symbolic sizes; all other sizes are
-        static.
-        """
+        """The emitter of sizes for a block: a setup function has one block and symbolic sizes; others are static."""
         if not isinstance(self.source, ll_seq.SetupFunc):
             return SizeEmitter(self.emitter, {}, {})
         names = [name.value for name in self.source.sizes if isinstance(name, StringAttr)]

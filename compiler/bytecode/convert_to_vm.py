@@ -39,7 +39,7 @@ def run(module: Module, options: Options) -> None:
         ).convert()
         for number, program in enumerate(programs)
     ]
-    functions = [op for op in programs[0].body.block if isinstance(op, ll_seq.Function)]
+    functions = programs[0].body.block.of(ll_seq.Function)
     rows = [vm.Import.build(sym_name=n, signature=row.signature) for n, row in HAL_IMPORTS.items() if n in imports]
     rows += _imported(programs)
     for op in (*rows, *(export_of(function) for function in functions), *converted):
@@ -52,9 +52,8 @@ def _imported(programs: Sequence[hl_seq.Program]) -> list[vm.Import]:
     """One row per called function of another module."""
     found: dict[str, FunctionType] = {}
     for program in programs:
-        for op in program.walk():
-            if isinstance(op, ll_seq.ImportedCall):
-                found[op.callee.value] = op.function_type
+        for op in program.walk(ll_seq.ImportedCall):
+            found[op.callee.value] = op.function_type
     return [
         vm.Import.build(sym_name=name, signature=tensors_of(type).signature, function_type=type)
         for name, type in found.items()
@@ -86,15 +85,12 @@ class _Program:
         self.names = Names.of(program)
 
     def convert(self) -> Operation:
-        for op in self.program.body.block:
-            if isinstance(op, ll_seq.Executable):
-                self._executable(op)
-        for op in self.program.walk():
-            if isinstance(op, ll_seq.Constant):
-                self._constant(op)
-        for op in self.program.body.block:
-            if isinstance(op, util.Global):
-                self._global(op)
+        for executable in self.program.body.block.of(ll_seq.Executable):
+            self._executable(executable)
+        for constant in self.program.walk(ll_seq.Constant):
+            self._constant(constant)
+        for variable in self.program.body.block.of(util.Global):
+            self._global(variable)
         for op in self.program.body.block:
             if isinstance(op, util.Initializer):
                 self._initializer(op)
@@ -151,19 +147,15 @@ class _Program:
         self.block.append(vm.Constant.build(sym_name=self.names.fresh(op.label.value), **content, loc=op.loc))
 
     def _global(self, op: util.Global) -> None:
-        mutable = UnitAttr() if self._is_per_context(op) else None
+        mutable = UnitAttr() if op.mutable is not None or op.sym_name.value in self._stored_per_context else None
         self.block.append(vm.Global.build(sym_name=op.sym_name, type=op.type, mutable=mutable, loc=op.loc))
-
-    def _is_per_context(self, variable: util.Global) -> bool:
-        """Whether a variable belongs to the context: it is mutable, or a context initializer stores to it."""
-        return variable.mutable is not None or variable.sym_name.value in self._stored_per_context
 
     @cached_property
     def _stored_per_context(self) -> set[str]:
         found: set[str] = set()
         for op in self.program.body.block:
             if isinstance(op, util.Initializer) and op.kind.value == "context":
-                found.update(store.ref.root for store in op.walk() if isinstance(store, util.GlobalStore))
+                found.update(store.ref.root for store in op.walk(util.GlobalStore))
         return found
 
     def _initializer(self, op: util.Initializer) -> None:
@@ -177,8 +169,7 @@ class _Program:
 
     def _setup(self, op: ll_seq.SetupFunc) -> None:
         block = op.body.block
-        assert block.last is not None
-        taken, given = (tuple(value.type for value in values) for values in (block.arguments, block.last.operands))
+        taken, given = (tuple(value.type for value in values) for values in (block.arguments, block.end.operands))
         self._func(op.sym_name.value, op, FunctionType(taken, given))
 
     def _func(self, name: str, source: Operation, type: FunctionType) -> None:

@@ -9,16 +9,12 @@ function.
 
 from __future__ import annotations
 
-from typing import Final
-
 from orchestrion.compiler.ir.attributes import ArrayAttr, DictAttr, IntegerAttr, StringAttr
 from orchestrion.compiler.ir.types import Attribute
 from orchestrion.compiler.sequencer import ll_seq
-from orchestrion.compiler.stablehlo.ops.func import result_aliases, types_for_callers
+from orchestrion.compiler.stablehlo.ops.func import NAME, TREES, result_aliases, types_for_callers
 
 from . import vm
-
-TREES: Final = "orchestrion.trees"
 
 
 def export_of(function: ll_seq.Function) -> vm.Export:
@@ -52,5 +48,5 @@ def _attrs(given: ArrayAttr | None, count: int) -> list[DictAttr]:
 
 
 def _name(attrs: DictAttr, otherwise: str) -> StringAttr:
-    name = attrs.get("orchestrion.name")
+    name = attrs.get(NAME)
     return name if isinstance(name, StringAttr) else StringAttr(otherwise)

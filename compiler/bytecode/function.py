@@ -37,9 +37,7 @@ def function_row(func: Func, ordinals: Ordinals) -> writer.Function:
 
 
 def _printable(location: str) -> str:
-    """A location as a module can hold it: NULs and invalid UTF-8 are replaced, since file names may contain
-    anything.
-    """
+    """A location as a module can hold it: file names may contain NULs and invalid UTF-8, which are replaced."""
     return location.replace("\0", "?").encode("utf-8", "replace").decode()
 
 
@@ -57,7 +55,7 @@ class _Encoder:
             assert isinstance(names, ArrayAttr)
             self._named(block.arguments, names)
         for op in self.ops:
-            self._results(op)
+            self._named(op.results, op.get_as("registers", ArrayAttr) or ())
         self.pcs = list(accumulate((self._size(op) for op in self.ops), initial=0))
         place = dict(zip(self.ops, self.pcs, strict=False))
         self.targets = {block: place[block.first] for block in func.body.blocks if block.first is not None}
@@ -68,9 +66,6 @@ class _Encoder:
             bank = bank_of(type_name(argument.type))
             self.registers[argument] = self.base[REGISTER_LETTERS[bank]] + taken[bank]
             taken[bank] += 1
-
-    def _results(self, op: Operation) -> None:
-        self._named(op.results, op.get_as("registers", ArrayAttr) or ())
 
     def _named(self, values: Sequence[Value], names: Iterable[Attribute]) -> None:
         for value, name in zip(values, names, strict=True):

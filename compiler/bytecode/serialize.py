@@ -9,14 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
-from orchestrion.compiler.ir.attributes import (
-    ArrayAttr,
-    DenseArray,
-    DenseElements,
-    DictAttr,
-    IntegerAttr,
-    StringAttr,
-)
+from orchestrion.compiler.ir.attributes import ArrayAttr, DenseArray, DenseElements, DictAttr, IntegerAttr, StringAttr
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.dims import is_dynamic
 from orchestrion.compiler.ir.parameters import name_of, type_of, value_of
@@ -40,11 +33,11 @@ def module_rows(module: Module) -> writer.Module:
     Raises CompileError for a name that a module file cannot hold: it contains a NUL or is not UTF-8.
     """
     _refuse_names(module)
-    imports = [op for op in module.block if isinstance(op, vm.Import)]
-    exports = [op for op in module.block if isinstance(op, vm.Export)]
+    imports = module.block.of(vm.Import)
+    exports = module.block.of(vm.Export)
     ordinals = {op.sym_name.value: index for index, op in enumerate(imports)}
     return writer.Module(
-        programs=[_program(op, exports, ordinals) for op in module.block if isinstance(op, vm.Program)],
+        programs=[_program(op, exports, ordinals) for op in module.block.of(vm.Program)],
         exports=[_export(op) for op in exports],
         imports=[writer.Import(op.sym_name.value, op.signature.value) for op in imports],
         attributes={
@@ -137,11 +130,7 @@ def _executable(op: vm.Executable) -> writer.Executable:
 
 
 def _variant(
-    op: vm.Executable,
-    sizes: list[tuple[int, int, int]],
-    features: ArrayAttr,
-    shared: IntegerAttr,
-    payload: Attribute,
+    op: vm.Executable, sizes: list[tuple[int, int, int]], features: ArrayAttr, shared: IntegerAttr, payload: Attribute
 ) -> writer.Variant:
     return writer.Variant(
         format=op.format.value,

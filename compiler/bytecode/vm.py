@@ -96,9 +96,7 @@ class Export(Operation):
 
 
 class Constant(Operation):
-    """A constant segment of `size` bytes: each value at its offset, zeros between them. Or a parameter
-    without values.
-    """
+    """A constant segment of `size` bytes: values at their offsets, zeros between. Or a parameter without values."""
 
     name = "vm.constant"
     sym_name = attr(StringAttr)

@@ -47,9 +47,7 @@ def set_values(branch: BranchOp, values: Sequence[Sequence[Value]]) -> None:
 
 
 def erase_arguments(region: Region, gone: Mapping[Block, Collection[int]]) -> None:
-    """Erases arguments of blocks, by number, and the values that branches pass for them. They must have no other
-    uses.
-    """
+    """Erases arguments of blocks, by number, and the values that branches pass for them. They have no other uses."""
     for block in region.blocks:
         branch = block.last
         if isinstance(branch, BranchOp) and any(target in gone for target in branch.successors):

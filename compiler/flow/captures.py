@@ -10,7 +10,7 @@ def inputs(op: Operation) -> Iterator[Value]:
     yield from op.operands
     if not op.regions:
         return
-    inside = {block for inner in op.walk() for region in inner.regions for block in region.blocks}
+    inside = {block for inner in op.walk() for block in inner.inner_blocks()}
     for region in op.regions:
         for inner in region.walk():
             yield from (value for value in inner.operands if value.parent_block not in inside)

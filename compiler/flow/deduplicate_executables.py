@@ -19,8 +19,8 @@ def run(module: Module) -> None:
     """Removes duplicates and renumbers the executables of all functions."""
     first: dict[tuple[str, str], Executable] = {}
     kept: dict[str, Executable] = {}  # the symbol an executable had -> the one that stands for it now
-    tied = {op.entry.root: str(op.tied) for op in module.walk() if isinstance(op, Dispatch)}
-    for executable in [op for op in module.block if isinstance(op, Executable)]:
+    tied = {op.entry.root: str(op.tied) for op in module.walk(Dispatch)}
+    for executable in module.block.of(Executable):
         symbol = executable.sym_name.value
         executable.rename("")
         kept[symbol] = first.setdefault((operation_text(executable), tied.get(symbol, "")), executable)
@@ -34,7 +34,7 @@ def run(module: Module) -> None:
 def _renumber(func: Operation, kept: dict[str, Executable], names: Names) -> None:
     """Renames executables: `main_dispatch_2` is the third executable whose first user is `main`."""
     number = 0
-    for dispatch in [op for op in func.walk() if isinstance(op, Dispatch)]:
+    for dispatch in list(func.walk(Dispatch)):
         executable = kept[dispatch.entry.root]
         if not executable.sym_name.value:
             executable.rename(names.fresh(f"{prefix_of(func)}_dispatch_{number}"))

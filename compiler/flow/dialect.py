@@ -18,7 +18,7 @@ from orchestrion.compiler.ir.declare import attr, operand, operands, optional, r
 from orchestrion.compiler.ir.dialect import Dialect, ops_in
 from orchestrion.compiler.ir.types import DialectType, TensorType, Type
 from orchestrion.compiler.stablehlo.ops import flow_ops
-from orchestrion.compiler.stablehlo.ops.base import OperandOp, ShapeError, dtype_of, tensor_of
+from orchestrion.compiler.stablehlo.ops.base import OperandOp
 from orchestrion.compiler.stablehlo.ops.func import Func
 from orchestrion.schema import tensor_shapes
 
@@ -110,14 +110,8 @@ class Windows(OperandOp):
     dilations = attr(DenseArray)
 
     def infer(self) -> Sequence[TensorType]:
-        source = tensor_of(self.operand_)
-        type = tensor_shapes.TensorType(dtype_of(self.operand_), source.shape)
         windows = (x.sizes for x in (self.sizes, self.strides, self.dilations))
-        try:
-            (out,) = tensor_shapes.windows([type], self.axes.ints, *windows)
-        except tensor_shapes.ShapeError as error:
-            raise ShapeError(str(error)) from None
-        return [source.with_shape(out.shape)]
+        return self.by_rule(tensor_shapes.windows, self.axes.ints, *windows)
 
 
 class Executable(Operation):

@@ -7,7 +7,7 @@ argument.
 
 from __future__ import annotations
 
-from orchestrion.compiler.ir.attributes import ELEMENT_BYTES, DenseElements, dense_ints
+from orchestrion.compiler.ir.attributes import ELEMENT_BYTES, DenseElements
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Value
@@ -66,5 +66,5 @@ def _broadcast(builder: Builder, value: Value) -> Value:
     scalar = value.type.with_shape(())
     zero = DenseElements(scalar, bytes(ELEMENT_BYTES[str(scalar.element)]))
     constant = builder.build(Constant, value=zero, out=scalar)
-    broadcast = builder.build(BroadcastInDim, operand_=constant.out, broadcast_dimensions=dense_ints(), out=value.type)
+    broadcast = builder.build(BroadcastInDim, operand_=constant.out, broadcast_dimensions=[], out=value.type)
     return broadcast.out

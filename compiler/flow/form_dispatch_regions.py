@@ -25,6 +25,7 @@ from orchestrion.compiler.ir.attributes import DenseElements, SymbolRef, dense_i
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, OpResult, Region, Value
+from orchestrion.compiler.ir.dominance import closure
 from orchestrion.compiler.ir.effects import is_dead
 from orchestrion.compiler.ir.util import HOST_OPS, Assert, GlobalLoad, GlobalStore
 from orchestrion.compiler.options import Options
@@ -263,9 +264,7 @@ def _sorted(grouping: Grouping) -> list[Group]:
 
 
 def _read_first(grouping: Grouping, readers: dict[int, set[int]]) -> None:
-    """Orders readers of a tensor before the group that updates it in place, if possible. Otherwise the tensor must be
-    copied.
-    """
+    """Orders readers of a tensor before the group that updates it in place, if possible: else it is copied."""
     reading: dict[Value, list[int]] = {value: [] for group in grouping.groups for value in group.updated}
     for group in grouping.groups if reading else ():
         for value in group.captures():
@@ -273,19 +272,8 @@ def _read_first(grouping: Grouping, readers: dict[int, set[int]]) -> None:
                 reading[value].append(group.number)
     for group in grouping.groups:
         for other in sorted({number for value in group.updated for number in reading[value]} - {group.number}):
-            if not _leads(group.number, other, readers):
+            if other not in closure([group.number], readers.__getitem__):
                 readers[other].add(group.number)
-
-
-def _leads(first: int, last: int, readers: dict[int, set[int]]) -> bool:
-    seen: set[int] = set()
-    stack = [first]
-    while stack:
-        number = stack.pop()
-        if number not in seen:
-            seen.add(number)
-            stack += readers[number]
-    return last in seen
 
 
 def _build(

@@ -59,9 +59,7 @@ def count(value: Value) -> int:
 
 
 def is_free(op: Operation) -> bool:
-    """Whether an op is a generator, or moves the elements of one. It reads no memory, so every group computes it for
-    itself.
-    """
+    """Whether an op is a generator, or moves its elements. It reads no memory, so every group computes it itself."""
     if isinstance(op, GENERATORS):
         return True
     if not isinstance(op, BroadcastInDim | Reshape):

@@ -281,7 +281,7 @@ class Grouping:
         """Replaces the groups by one, in the place of the first. Values that only they read are no roots any more."""
         first = cluster[0]
         rooted = dict.fromkeys(op for group in cluster for op in group.roots)
-        kept = [op for op in rooted if any(self.is_read_outside(result, cluster) for result in op.results)]
+        kept = [op for op in rooted if any(self.escapes(result, *cluster) for result in op.results)]
         first.paths = {op: paths for group in cluster for op, paths in group.paths.items()}
         first.roots = dict.fromkeys(sorted(kept, key=self.order.__getitem__, reverse=True))
         first.size = sum(group.size for group in cluster)
@@ -299,12 +299,8 @@ class Grouping:
                 if reader is not group:
                     yield reader
 
-    def escapes(self, value: Value, group: Group) -> bool:
-        """Whether another group, another block or a sink reads a value that a group computes."""
-        return self.is_read_outside(value, [group])
-
-    def is_read_outside(self, value: Value, groups: Sequence[Group]) -> bool:
-        """As `escapes`, for several groups."""
+    def escapes(self, value: Value, *groups: Group) -> bool:
+        """Whether a group other than these, another block or a sink reads a value that one of them computes."""
         for user in value.users():
             of = self.of(user)
             if is_sink(user) or not of or any(group not in groups for group in of):

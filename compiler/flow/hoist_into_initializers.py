@@ -47,7 +47,7 @@ FIXED: Final = (DispatchRegion, Empty, Splat)
 
 def run(module: Module) -> None:
     """Hoists the derived values of a module."""
-    functions = [op for op in module.block if isinstance(op, Func)]
+    functions = module.block.of(Func)
     if not functions:
         return
     hoisting = _Hoisting(module, functions[0])
@@ -70,10 +70,10 @@ class _Hoisting:
 
     def __init__(self, module: Module, first: Func) -> None:
         self.module = module
-        self.globals = {op.sym_name.value: op for op in module.block if isinstance(op, Global)}
+        self.globals = {op.sym_name.value: op for op in module.block.of(Global)}
         self.names = Names.of(module)
         self.number = sum(isinstance(op, GlobalStore) for op in module.walk())
-        found = [op for op in module.block if isinstance(op, Initializer) and op.kind.value == "program"]
+        found = [op for op in module.block.of(Initializer) if op.kind.value == "program"]
         self.initializer = found[-1] if found else Initializer.build(kind="program", body=Region([Block()]))
         if not found:
             Builder.before(first).insert(self.initializer)
@@ -152,14 +152,14 @@ class _Hoisting:
     def _pays(self, op: Operation, history: _History) -> bool:
         if is_free(op) or not (history.costs or (history.reads and history.computes)):
             return False
-        made = sum(_bytes(result) for result in op.results)
+        made = sum(_bytes_of(result.type) for result in op.results)
         read = sum(_bytes_of(self.globals[name].type) for name in history.reads)
         return made <= read + (SLACK if history.costs else 0)
 
     def _computed(self, value: Value, mapping: dict[Value, Value]) -> Value:
         """The value in the initializer, with all ops that it depends on. Values stored there are not loaded again."""
         block = self.initializer.body.block
-        stored = {op.ref.root: op.value for op in block if isinstance(op, GlobalStore)}
+        stored = {op.ref.root: op.value for op in block.of(GlobalStore)}
         stack = [value]
         while stack:
             op = stack[-1].defining_op
@@ -191,7 +191,7 @@ def merge_globals(scope: Operation) -> None:
     first: dict[Value, SymbolRef] = {}
     instead: dict[str, SymbolRef] = {}
     mutable = {op.symbol for op in _members(scope) if isinstance(op, Global) and op.mutable is not None}
-    for store in [op for op in scope.walk() if isinstance(op, GlobalStore)]:
+    for store in list(scope.walk(GlobalStore)):
         source = store.value.defining_op
         if store.ref.root in mutable or not isinstance(store.parent_op, Initializer):
             continue
@@ -201,17 +201,16 @@ def merge_globals(scope: Operation) -> None:
             instead[store.ref.root] = first[store.value]
         else:
             first[store.value] = store.ref
-    for op in scope.walk():
-        if isinstance(op, GlobalLoad):
-            op.ref = instead.get(op.ref.root, op.ref)
+    for op in scope.walk(GlobalLoad):
+        op.ref = instead.get(op.ref.root, op.ref)
 
 
 def drop_unused_globals(scope: Operation) -> None:
     """Erases globals that nobody reads, the ops that compute them, and initializers that are then empty."""
-    calls = [op for op in scope.walk() if isinstance(op, ImportedCallBranch)]
+    calls = list(scope.walk(ImportedCallBranch))
     named = {ref.root for call in calls for ref in call.globals}
     while True:
-        loaded = {op.ref.root for op in scope.walk() if isinstance(op, GlobalLoad)} | named
+        loaded = {op.ref.root for op in scope.walk(GlobalLoad)} | named
         unused = {op.symbol for op in _members(scope) if isinstance(op, Global) and op.symbol not in loaded}
         if not unused:
             break
@@ -238,10 +237,6 @@ def _ref(variable: Global) -> SymbolRef:
 
 def _is_static(value: Value) -> bool:
     return isinstance(value.type, TensorType) and value.type.is_static
-
-
-def _bytes(value: Value) -> int:
-    return _bytes_of(value.type)
 
 
 def _bytes_of(type: object) -> int:

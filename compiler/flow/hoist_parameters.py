@@ -20,7 +20,7 @@ from .symbols import Names
 
 def run(module: Module) -> None:
     """Hoists the parameters of a module."""
-    functions = [op for op in module.block if isinstance(op, Func)]
+    functions = module.block.of(Func)
     names = Names.of(module)
     made: dict[str, Global] = {}
     for func in functions:

@@ -17,7 +17,7 @@ from typing import Final
 from orchestrion.compiler.ir.attributes import IntegerAttr, dense_ints
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
-from orchestrion.compiler.ir.core import Block, Operation, Region, Value
+from orchestrion.compiler.ir.core import Block, Region, Value
 from orchestrion.compiler.ir.dims import Size, bounds, is_dynamic
 from orchestrion.compiler.ir.types import I32
 from orchestrion.compiler.ir.util import Add, Branch, CompareLt, CondBranch, Constant, DimValue, Switch
@@ -59,7 +59,7 @@ def _choice(block: Block, op: Choice, rest: Block) -> list[Block]:
         result.replace_by(rest.add_argument(result.type, op.loc))
     arms = [region.blocks.pop() for region in op.regions]
     for arm in arms:
-        last = _last(arm)
+        last = arm.end
         Builder(arm, loc=op.loc).build(Branch, arguments=last.operands, to=rest)
         last.erase()
     builder = Builder(block, loc=op.loc)
@@ -73,11 +73,6 @@ def _choice(block: Block, op: Choice, rest: Block) -> list[Block]:
     return arms
 
 
-def _last(block: Block) -> Operation:
-    assert block.last is not None, "ends in a return"
-    return block.last
-
-
 def _loop(block: Block, op: While, rest: Block) -> list[Block]:
     """A loop that repeats the body while the predicate holds. Returns the new blocks."""
     trips = trip_count(op)
@@ -86,7 +81,7 @@ def _loop(block: Block, op: While, rest: Block) -> list[Block]:
         body.arguments[index].replace_by(argument)
         op.results[index].replace_by(argument)
     body.erase_arguments(range(len(body.arguments)))
-    test, following = _last(header), _last(body)
+    test, following = header.end, body.end
     start, after = Builder(block, loc=op.loc), Builder(body, following, op.loc)
     if trips is None or bounds(trips)[1] > MAX_COUNTED_ITERATIONS:
         condition = test.operands[0]

@@ -17,13 +17,12 @@ from dataclasses import dataclass
 from math import prod
 from typing import Final
 
-from orchestrion.compiler.ir.attributes import BoolAttr
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.dims import Shape, Size, is_dynamic
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
 from orchestrion.compiler.ir.types import TensorType
-from orchestrion.compiler.stablehlo.builders.tensors import Tensor, index_type
+from orchestrion.compiler.stablehlo.builders.tensors import Tensor, build, index_type
 from orchestrion.compiler.stablehlo.expansions.scatter_updates import is_inside
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.scatter import Scatter
@@ -90,8 +89,7 @@ def _own(op: Scatter) -> tuple[int, ...]:
 def _scatter(op: Operation, rewriter: Rewriter) -> bool:
     assert isinstance(op, Scatter)
     if 0 in (tensor_of(op.inputs[0]).num_elements, tensor_of(op.updates[0]).num_elements):
-        rewriter.replace(op, op.inputs)
-        return True
+        return rewriter.replace(op, op.inputs)
     plan = _Plan.of(op)
     shape = (plan.groups, plan.size(plan.placed), plan.size(plan.after))
     values = [Tensor(rewriter, value).transpose(*plan.order).reshape(*shape) for value in op.inputs]
@@ -102,20 +100,19 @@ def _scatter(op: Operation, rewriter: Rewriter) -> bool:
     whole = unique or is_dynamic(count)
     for start in (0,) if whole else range(0, count, flow.MAX_COLLIDING_UPDATES):
         stop = count if whole else min(start + flow.MAX_COLLIDING_UPDATES, count)
-        made = rewriter.build(
+        values = build(
+            rewriter,
             flow.Scatter,
-            inputs=[x.value for x in values],
-            indices=indices.cut(1, start, stop).value,
-            updates=[x.cut(1, start, stop).value for x in updates],
-            unique=BoolAttr(True) if unique else None,
+            inputs=values,
+            indices=indices.cut(1, start, stop),
+            updates=[x.cut(1, start, stop) for x in updates],
+            unique=True if unique else None,
             body=op.update_computation.clone(),
             out=[x.type for x in values],
         )
-        values = [Tensor(rewriter, result) for result in made.results]
     ordered = [plan.shape[axis] for axis in plan.order]
     back = [plan.order.index(axis) for axis in range(len(plan.shape))]
-    rewriter.replace(op, [x.reshape(*ordered).transpose(*back).value for x in values])
-    return True
+    return rewriter.replace(op, [x.reshape(*ordered).transpose(*back).value for x in values])
 
 
 def _rows(op: Scatter, plan: _Plan, updates: Tensor) -> Tensor:

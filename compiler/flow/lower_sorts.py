@@ -15,14 +15,13 @@ from __future__ import annotations
 from math import prod
 from typing import Final
 
-from orchestrion.compiler.ir.attributes import IntegerAttr
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Region, Value
 from orchestrion.compiler.ir.dims import is_dynamic, typical
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.stablehlo.builders.loops import counted_loop
-from orchestrion.compiler.stablehlo.builders.tensors import Tensor, iota
+from orchestrion.compiler.stablehlo.builders.tensors import Tensor, build, iota
 from orchestrion.compiler.stablehlo.ops.scalar_regions import apply_to_tensors
 from orchestrion.compiler.stablehlo.ops.sort import Sort
 from orchestrion.compiler.stablehlo.ops.structural import Iota
@@ -36,11 +35,10 @@ MAX_COMPARISONS: Final = 1 << 18
 
 def run(module: Module) -> None:
     """Lowers all sorts."""
-    for op in list(module.walk()):
-        if isinstance(op, Sort):
-            rewriter = Rewriter({})
-            rewriter.at(op)
-            rewriter.replace(op, _sorted(op, rewriter))
+    for op in list(module.walk(Sort)):
+        rewriter = Rewriter({})
+        rewriter.at(op)
+        rewriter.replace(op, _sorted(op, rewriter))
 
 
 def _sorted(op: Sort, rewriter: Rewriter) -> list[Value]:
@@ -73,9 +71,7 @@ def _order(op: Sort, operands: list[Tensor]) -> Tensor:
 
 
 def _paired(x: Tensor, axis: int, along: bool) -> Tensor:
-    """Pairs each element with each of its line: element [.., i, .., j] is the element at place j, or else at place
-    i.
-    """
+    """Pairs each element with each of its line: element [.., i, .., j] is the element at place j, or at place i."""
     rank = len(x.shape)
     dims = [rank if along and dim == axis else dim for dim in range(rank)]
     return x.broadcast((*x.shape, x.shape[axis]), dims)
@@ -95,16 +91,9 @@ def _merged(op: Sort, operands: list[Tensor]) -> list[Value]:
 
     def merge_runs(iteration: Tensor, values: list[Tensor]) -> list[Tensor]:
         """Merges runs of 2^iteration elements."""
-        made = rewriter.build(
-            Merge,
-            inputs=[x.value for x in values],
-            step=iteration.value,
-            dimension=IntegerAttr(axis),
-            comparator=_comparator(op, carried, [x.type for x in values]),
-            out=[x.type for x in values],
-            loc=op.loc,
-        )
-        return [Tensor(rewriter, result) for result in made.results]
+        types = [x.type for x in values]
+        fields = {"dimension": axis, "comparator": _comparator(op, carried, types), "loc": op.loc}
+        return build(rewriter, Merge, inputs=values, step=iteration, **fields, out=types)
 
     inits = [*(operands[at] for at in carried), *([operands[0].iota(axis)] if numbered else [])]
     made = counted_loop(int(operands[0].shape[axis] - 1).bit_length(), inits, merge_runs)

@@ -10,10 +10,11 @@ the reduction reads the elements of the original operand. Fusion and schedules t
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 from orchestrion.compiler.ir.builtin import Module
-from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor, reduce_by
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
@@ -37,30 +38,21 @@ def _reduce_window(op: Operation, rewriter: Rewriter) -> bool:
     if found is not None:
         given, window = [found[0]], found[1]
         if is_done(window):
-            rewriter.replace(op, given)
-            return True
+            return rewriter.replace(op, given)
     inits = [Tensor(rewriter, init) for init in op.init_values]
     pairs = zip((Tensor(rewriter, value) for value in given), inits, strict=True)
     inputs = [windows_of(x, init, window, range(rank)) for x, init in pairs]
     made = reduce_by(inputs, inits, range(rank, len(inputs[0].shape)), op.body.clone())
-    rewriter.replace(op, [x.value for x in made])
-    return True
+    return rewriter.replace(op, [x.value for x in made])
 
 
-def _convolution(op: Operation, rewriter: Rewriter) -> bool:
-    assert isinstance(op, Convolution)
-    rewriter.replace(op, [as_dot(op, rewriter)])
-    return True
-
-
-def _select_and_scatter(op: Operation, rewriter: Rewriter) -> bool:
-    assert isinstance(op, SelectAndScatter)
-    rewriter.replace(op, [as_reductions(op, rewriter)])
-    return True
+def _by(make: Callable[[Any, Rewriter], Value]) -> Pattern:
+    """A pattern that replaces an op by the value that a function makes for it."""
+    return lambda op, rewriter: rewriter.replace(op, [make(op, rewriter)])
 
 
 PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
-    Convolution.name: (_convolution,),
+    Convolution.name: (_by(as_dot),),
     ReduceWindow.name: (_reduce_window,),
-    SelectAndScatter.name: (_select_and_scatter,),
+    SelectAndScatter.name: (_by(as_reductions),),
 }

@@ -24,10 +24,9 @@ from .structure import reads_in_order
 def run(module: Module) -> None:
     """Marks the arguments of all dispatches."""
     found: dict[str, list[int]] = {}
-    for executable in module.block:
-        if isinstance(executable, Executable):
-            entry = executable.entry
-            found[executable.sym_name.value] = candidates(entry.body.block, is_by_rows(entry))
+    for executable in module.block.of(Executable):
+        entry = executable.entry
+        found[executable.sym_name.value] = candidates(entry.body.block, is_by_rows(entry))
     for op in module.walk():
         if isinstance(op, Dispatch) and op.get("tied") is None and found[op.entry.root]:
             op.in_place = dense_ints(*found[op.entry.root])
@@ -40,11 +39,9 @@ def is_by_rows(entry: Func) -> bool:
 
 def candidates(body: Block, by_rows: bool) -> list[int]:
     """Numbers of the arguments whose memory the result may use. `by_rows`: the entry computes row by row."""
-    terminator = body.last
-    assert terminator is not None
-    if len(terminator.operands) != 1:
+    if len(body.end.operands) != 1:
         return []
-    (result,) = terminator.operands
+    (result,) = body.end.operands
     ops = body.ops[:-1]
     in_order: dict[Value, bool] = {result: True}  # whether all that read a value, read it in the order of the result
     for op in reversed(ops):

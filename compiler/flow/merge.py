@@ -13,7 +13,7 @@ from orchestrion.compiler.ir.attributes import IntegerAttr
 from orchestrion.compiler.ir.core import Trait
 from orchestrion.compiler.ir.declare import attr, operand, operands, region, results
 from orchestrion.compiler.ir.types import I1, I32, TensorType
-from orchestrion.compiler.stablehlo.ops.base import ShapeError, StablehloOp, tensor_of
+from orchestrion.compiler.stablehlo.ops.base import ShapeError, StablehloOp, check_lines, tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import check_region
 
 
@@ -38,15 +38,11 @@ class Merge(StablehloOp):
         return self.dimension.value
 
     def infer(self) -> Sequence[TensorType]:
-        types = [tensor_of(value) for value in self.inputs]
-        if not types or any(type.shape != types[0].shape for type in types):
-            raise ShapeError(f"needs operands of one shape, has {', '.join(map(str, types)) or 'none'}")
+        types = check_lines(self.inputs, self.results)
         if tensor_of(self.step) != TensorType((), I32):
             raise ShapeError(f"step must be tensor<i32>, is {self.step.type}")
         if not 0 <= self.axis < types[0].rank:
             raise ShapeError(f"dimension {self.axis} is no axis of rank {types[0].rank}")
-        if len(self.results) != len(types):
-            raise ShapeError(f"{len(types)} operands need as many results, not {len(self.results)}")
         scalars = [type.with_shape(()) for type in types for _ in range(2)]
         check_region("comparator", self.comparator, scalars, [TensorType((), I1)])
         return types

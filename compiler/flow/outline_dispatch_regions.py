@@ -34,7 +34,7 @@ def run(module: Module) -> None:
     """Outlines all regions of a module."""
     names = Names.of(module)
     for code in list(code_of(module)):
-        regions = [op for block in code.regions[0].blocks for op in block if isinstance(op, DispatchRegion)]
+        regions = [op for block in code.regions[0].blocks for op in block.of(DispatchRegion)]
         for number, region in enumerate(regions):
             _outline(region, names.fresh(f"{prefix_of(code)}_dispatch_{number}"), code)
 
@@ -54,7 +54,7 @@ def dispatch_instead(region: Outlined, name: str) -> None:
     dispatch = Builder.before(region).build(
         Dispatch,
         entry=SymbolRef(name, (name,)),
-        workload=dense_ints(work, 1, 1),
+        workload=[work, 1, 1],
         arguments=arguments,
         outputs=[value.type for value in region.outputs],
     )

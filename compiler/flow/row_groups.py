@@ -124,5 +124,5 @@ def _bindings(
     cluster: list[Group], inside: set[Operation], roots: list[Value], grouping: Grouping
 ) -> dict[Value, None]:
     read = [value for group in cluster for value in group.captures() if value.defining_op not in inside]
-    written = [root for root in roots if grouping.is_read_outside(root, cluster)]
+    written = [root for root in roots if grouping.escapes(root, *cluster)]
     return dict.fromkeys([*read, *written])

@@ -13,7 +13,7 @@ from orchestrion.compiler.ir.attributes import BoolAttr
 from orchestrion.compiler.ir.core import Operation, OpResult, Trait, Value
 from orchestrion.compiler.ir.declare import operand, operands, optional, region, results
 from orchestrion.compiler.ir.types import TensorType
-from orchestrion.compiler.stablehlo.ops.base import ShapeError, StablehloOp, dtype_of, tensor_of
+from orchestrion.compiler.stablehlo.ops.base import StablehloOp
 from orchestrion.compiler.stablehlo.ops.contraction import check_region
 from orchestrion.compiler.stablehlo.ops.indexing import DynamicUpdateSlice
 from orchestrion.schema import tensor_shapes
@@ -46,14 +46,10 @@ class Scatter(StablehloOp):
         return self.unique is not None and self.unique.value
 
     def infer(self) -> Sequence[TensorType]:
-        types = [tensor_shapes.TensorType(dtype_of(value), tensor_of(value).shape) for value in self.operands]
-        try:
-            tensor_shapes.scatter(types)
-        except tensor_shapes.ShapeError as error:
-            raise ShapeError(str(error)) from None
-        scalars = [tensor_of(value).with_shape(()) for value in self.inputs]
+        types = self.by_rule(tensor_shapes.scatter)
+        scalars = [type.with_shape(()) for type in types]
         check_region("body", self.body, scalars * 2, scalars)
-        return [tensor_of(value) for value in self.inputs]
+        return types
 
 
 #: an op that may be an update in place

@@ -52,8 +52,8 @@ LEAST_PRODUCTS: Final = 1 << 18
 
 def run(module: Module, options: Options) -> None:
     """Encodes the operands of large dots of all dispatch regions."""
-    for region in [op for op in module.walk() if isinstance(op, DispatchRegion)]:
-        for dot in [op for op in region.body.block if isinstance(op, DotGeneral)]:
+    for region in list(module.walk(DispatchRegion)):
+        for dot in region.body.block.of(DotGeneral):
             reason = _set_encodings(region, dot, options)
             if reason and options.recorder is not None:
                 options.recorder.not_taken("", "other layouts for the operands of a dot", dot.loc, reason)

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import Final
 
-from orchestrion.compiler.ir.attributes import DenseElements, SymbolRef, dense_ints
+from orchestrion.compiler.ir.attributes import DenseElements, SymbolRef
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, Value
@@ -45,7 +45,7 @@ _Member = tuple[Executable, dict[int, Constant]]
 
 def run(module: Module) -> None:
     """Shares the executables of a module."""
-    dispatches = {op.entry.root: op for op in module.walk() if isinstance(op, Dispatch)}
+    dispatches = {op.entry.root: op for op in module.walk(Dispatch)}
     alike: dict[tuple[str, ...], list[_Member]] = {}  # of the same ops: a text is made of those that are many
     for executable in module.block:
         if isinstance(executable, Executable) and executable.symbol in dispatches:
@@ -132,7 +132,7 @@ def _take(executable: Executable, dispatch: Dispatch, constants: Sequence[Consta
         given: Value = entry.body.block.add_argument(constant.value.type.with_shape(()), constant.loc)
         if constant.value.type.rank:
             made = Builder.before(constant).build(
-                BroadcastInDim, operand_=given, broadcast_dimensions=dense_ints(), out=constant.out.type
+                BroadcastInDim, operand_=given, broadcast_dimensions=[], out=constant.out.type
             )
             given = made.out
         constant.out.replace_by(given)

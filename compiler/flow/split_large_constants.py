@@ -16,8 +16,9 @@ stays whole if no axis serves all of its readers; devices with short bindings th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import prod
 from typing import Final, NamedTuple
 
@@ -28,14 +29,13 @@ from orchestrion.compiler.ir.dims import Size, is_dynamic
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.options import Options
 from orchestrion.compiler.profiles import known_profile
-from orchestrion.compiler.stablehlo.builders.tensors import Tensor
+from orchestrion.compiler.stablehlo.builders.tensors import Tensor, concatenate
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
 from orchestrion.compiler.stablehlo.ops.indexing import DynamicSlice, Gather
 from orchestrion.compiler.stablehlo.ops.structural import (
     BroadcastInDim,
-    Concatenate,
     Constant,
     Reshape,
     Slice,
@@ -53,8 +53,9 @@ class Cut(NamedTuple):
     places: tuple[int, ...]
 
     @property
-    def sizes(self) -> list[int]:
-        return [end - start for start, end in zip(self.places, self.places[1:], strict=False)]
+    def ranges(self) -> list[tuple[int, int]]:
+        """Start and end of each part."""
+        return list(pairwise(self.places))
 
 
 #: makes the parts of an op's result of those of its operand, before the op
@@ -74,7 +75,7 @@ def run(module: Module, options: Options) -> None:
     limit = binding_limit(options)
     if limit is None:
         return
-    for op in [op for op in module.walk() if isinstance(op, Constant)]:
+    for op in list(module.walk(Constant)):
         if not op.value.is_splat and op.value.nbytes > limit and op.out.uses:
             _split(op, limit)
 
@@ -99,7 +100,7 @@ def _split(op: Constant, limit: int) -> None:
             rewriter, array = Rewriter.before(op), op.value.array()
             element = str(op.value.type.element)
             parts = []
-            for start, end in zip(cut.places, cut.places[1:], strict=False):
+            for start, end in cut.ranges:
                 elements = DenseElements.of(array[(slice(None),) * axis + (slice(start, end),)], element)
                 parts.append(Tensor(rewriter, rewriter.build(Constant, value=elements, out=elements.type).out))
             _replace(op.out, cut, parts, limit)
@@ -147,7 +148,7 @@ def _replace(value: Value, cut: Cut, parts: Sequence[Tensor], limit: int) -> Non
         rewriter = Rewriter.before(user)
         given = [Tensor(rewriter, part.value) for part in parts]
         if rule is None:
-            whole = _joined(rewriter, given, cut.axis).value
+            whole = _joined(given, cut.axis).value
             for index, operand in enumerate(user.operands):
                 if operand is value:
                     user.set_operand(index, whole)
@@ -166,18 +167,13 @@ def _replace_result(op: Operation, cut: Cut, parts: Sequence[Tensor], limit: int
     """Hand the parts of a result on where its readers need them, else join them."""
     result = op.results[0]
     if _fits(result, limit) and (isinstance(op, Gather) or not _is_read_in_parts(result, cut, limit)):
-        op.replace_by([_joined(Rewriter.before(op), parts, cut.axis).value])
+        op.replace_by([_joined(parts, cut.axis).value])
     else:
         _replace(result, cut, parts, limit)
 
 
-def _joined(rewriter: Rewriter, parts: Sequence[Tensor], axis: int) -> Tensor:
-    if len(parts) == 1:
-        return parts[0]
-    shape = list(parts[0].shape)
-    shape[axis] = sum(part.shape[axis] for part in parts)
-    values, out = [part.value for part in parts], parts[0].type.with_shape(tuple(shape))
-    return Tensor(rewriter, rewriter.build(Concatenate, inputs=values, dimension=axis, out=out).out)
+def _joined(parts: Sequence[Tensor], axis: int) -> Tensor:
+    return parts[0] if len(parts) == 1 else concatenate(parts, axis)
 
 
 def _rule(op: Operation, value: Value, cut: Cut) -> Rule | None:
@@ -187,66 +183,53 @@ def _rule(op: Operation, value: Value, cut: Cut) -> Rule | None:
     return find(op, value, cut) if find is not None and at_once else None
 
 
-def _copy(op: Operation, mapping: dict[Value, Value], axis: int, size: int) -> Operation:
-    """A copy of an op, in no block, whose result has another size along an axis."""
-    copy = op.clone(dict(mapping))
-    type = tensor_of(op.results[0])
-    copy.results[0].type = type.with_shape((*type.shape[:axis], size, *type.shape[axis + 1 :]))
-    return copy
-
-
-def _copies(op: Operation, value: Value, cut: Cut, axis: int, change: Callable[[Operation, int], None]) -> Rule:
-    """The op on each part, with other attributes."""
+def _copies(
+    op: Operation, value: Value, cut: Cut, axis: int, alongside: Mapping[Value, int] | None = None, resize: bool = False
+) -> Rule:
+    """The op on each part; its results are parts along `axis`. `alongside`: operands that are cut with the value ->
+    their axis. `resize`: the op reads slices, which are as long along the axis of the cut as a part.
+    """
 
     def make(rewriter: Rewriter, parts: Sequence[Tensor]) -> list[Tensor]:
         made = []
-        for part, size in zip(parts, cut.sizes, strict=True):
-            copy = _copy(op, {value: part.value}, axis, size)
-            change(copy, size)
+        for part, (start, end) in zip(parts, cut.ranges, strict=True):
+            mapping = {
+                other: Tensor(rewriter, other).cut(at, start, end).value for other, at in (alongside or {}).items()
+            }
+            copy = op.clone({value: part.value, **mapping})
+            type = tensor_of(op.results[0])
+            copy.results[0].type = type.with_shape((*type.shape[:axis], end - start, *type.shape[axis + 1 :]))
+            if resize:
+                _resize(copy, cut.axis, end - start)
             made.append(Tensor(rewriter, rewriter.insert(copy).results[0]))
         return made
 
     return Rule(axis, make)
 
 
-def _unchanged(copy: Operation, size: int) -> None:
-    """Attributes of an op that are the same for a part."""
-
-
 def _elementwise(op: Operation, value: Value, cut: Cut) -> Rule | None:
     shape = tensor_of(value).shape
     if tensor_of(op.results[0]).shape != shape:
         return None  # a scalar operand
-
-    def make(rewriter: Rewriter, parts: Sequence[Tensor]) -> list[Tensor]:
-        made = []
-        for part, start, end in zip(parts, cut.places, cut.places[1:], strict=False):
-            mapping = {value: part.value}
-            for other in op.operands:
-                if other is not value and tensor_of(other).shape == shape:
-                    mapping[other] = Tensor(rewriter, other).cut(cut.axis, start, end).value
-            copy = _copy(op, mapping, cut.axis, end - start)
-            made.append(Tensor(rewriter, rewriter.insert(copy).results[0]))
-        return made
-
-    return Rule(cut.axis, make)
+    others = [other for other in op.operands if other is not value and tensor_of(other).shape == shape]
+    return _copies(op, value, cut, cut.axis, dict.fromkeys(others, cut.axis))
 
 
 def _broadcast(op: Operation, value: Value, cut: Cut) -> Rule | None:
     assert isinstance(op, BroadcastInDim)
-    return _copies(op, value, cut, op.broadcast_dimensions.ints[cut.axis], _unchanged)
+    return _copies(op, value, cut, op.broadcast_dimensions.ints[cut.axis])
 
 
 def _transpose(op: Operation, value: Value, cut: Cut) -> Rule | None:
     assert isinstance(op, Transpose)
-    return _copies(op, value, cut, op.permutation.ints.index(cut.axis), _unchanged)
+    return _copies(op, value, cut, op.permutation.ints.index(cut.axis))
 
 
 def _reshape(op: Operation, value: Value, cut: Cut) -> Rule | None:
     shape, given = tensor_of(value).shape, tensor_of(op.results[0]).shape
     before = prod(shape[: cut.axis])
     places = [axis for axis, size in enumerate(given) if size == shape[cut.axis] and prod(given[:axis]) == before]
-    return _copies(op, value, cut, places[0], _unchanged) if places else None
+    return _copies(op, value, cut, places[0]) if places else None
 
 
 def _dot(op: Operation, value: Value, cut: Cut) -> Rule | None:
@@ -256,27 +239,17 @@ def _dot(op: Operation, value: Value, cut: Cut) -> Rule | None:
     if cut.axis in contract:
         return None
     other = op.rhs if left else op.lhs
+    alongside: dict[Value, int] = {}
     if cut.axis in batch:
         place = batch.index(cut.axis)
-        along = (dims.rhs_batch if left else dims.lhs_batch)[place]
+        alongside[other] = (dims.rhs_batch if left else dims.lhs_batch)[place]
         if not tensor_of(other).is_static:
             return None
     else:
-        along = None
         place = len(batch) + dims.free(tensor_of(value).rank, left).index(cut.axis)
         place += 0 if left else len(dims.free(tensor_of(other).rank, True))
-
-    def make(rewriter: Rewriter, parts: Sequence[Tensor]) -> list[Tensor]:
-        made = []
-        for part, start, end in zip(parts, cut.places, cut.places[1:], strict=False):
-            mapping = {value: part.value}
-            if along is not None:
-                mapping[other] = Tensor(rewriter, other).cut(along, start, end).value
-            copy = rewriter.insert(_copy(op, mapping, place, end - start))
-            made.append(Tensor(rewriter, copy.results[0]))
-        return [_joined(rewriter, made, place)]
-
-    return Rule(None, make)
+    copies = _copies(op, value, cut, place, alongside)
+    return Rule(None, lambda rewriter, parts: [_joined(copies.make(rewriter, parts), place)])
 
 
 def _slice(op: Operation, value: Value, cut: Cut) -> Rule | None:
@@ -288,12 +261,12 @@ def _slice(op: Operation, value: Value, cut: Cut) -> Rule | None:
 
     def make(rewriter: Rewriter, parts: Sequence[Tensor]) -> list[Tensor]:
         made = []
-        for part, start, end in zip(parts, cut.places, cut.places[1:], strict=False):
+        for part, (start, end) in zip(parts, cut.ranges, strict=True):
             if start < last and first < end:
                 low, high = list(starts), list(limits)
                 low[axis], high[axis] = max(first, start) - start, min(last, end) - start
                 made.append(part.slice(low, high, steps))
-        return [_joined(rewriter, made, axis)]
+        return [_joined(made, axis)]
 
     return Rule(None, make)
 
@@ -302,7 +275,7 @@ def _dynamic_slice(op: Operation, value: Value, cut: Cut) -> Rule | None:
     assert isinstance(op, DynamicSlice)
     sizes = op.slice_sizes.sizes
     if sizes[cut.axis] == tensor_of(value).shape[cut.axis]:
-        return _copies(op, value, cut, cut.axis, lambda copy, size: _resize(copy, cut.axis, size))
+        return _copies(op, value, cut, cut.axis, resize=True)
     if sizes[cut.axis] != 1:
         return None
     index = op.first_start + cut.axis
@@ -328,7 +301,7 @@ def _gather(op: Operation, value: Value, cut: Cut) -> Rule | None:
     if cut.axis not in gone and sizes[cut.axis] == shape[cut.axis]:
         kept = [axis for axis in range(len(shape)) if axis not in gone]
         place = axes.offset_dims[kept.index(cut.axis)]
-        return _copies(op, value, cut, place, lambda copy, size: _resize(copy, cut.axis, size))
+        return _copies(op, value, cut, place, resize=True)
     if list(axes.start_index_map) != [cut.axis] or sizes[cut.axis] != 1:
         return None
     out = tensor_of(op.results[0])

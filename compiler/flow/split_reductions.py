@@ -52,8 +52,7 @@ def _split(op: Operation, rewriter: Rewriter) -> bool:
     x = x.reshape(before, parts, x.shape[1] // (parts * lanes), lanes, behind)
     for axes in ((2,), (1, 2)):
         (x,) = reduce_by([x], [init], axes, op.body.clone())
-    rewriter.replace(op, [x.reshape(*tensor_of(op.results[0]).shape).value])
-    return True
+    return rewriter.replace(op, [x.reshape(*tensor_of(op.results[0]).shape).value])
 
 
 def _parts(before: int, length: int, behind: int) -> tuple[int, int]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Value
-from orchestrion.compiler.stablehlo.ops.base import tensor_of
+from orchestrion.compiler.ir.rewriter import Rewriter
+from orchestrion.compiler.stablehlo.builders.tensors import Tensor, concatenate
 from orchestrion.compiler.stablehlo.ops.structural import Concatenate
 
 from .groups import MAX_BINDINGS
@@ -13,7 +13,7 @@ from .groups import MAX_BINDINGS
 
 def run(module: Module) -> None:
     """Splits all wide concatenations."""
-    for op in [op for op in module.walk() if isinstance(op, Concatenate)]:
+    for op in list(module.walk(Concatenate)):
         _split(op)
 
 
@@ -29,8 +29,5 @@ def _split(op: Concatenate) -> None:
 def _join(op: Concatenate, values: list[Value]) -> Value:
     if len(values) == 1:
         return values[0]
-    axis = op.dimension.value
-    first = tensor_of(values[0])
-    size = sum(tensor_of(value).shape[axis] for value in values)
-    type = first.with_shape((*first.shape[:axis], size, *first.shape[axis + 1 :]))
-    return Builder.before(op).build(Concatenate, inputs=values, dimension=op.dimension, out=type).out
+    rewriter = Rewriter.before(op)
+    return concatenate([Tensor(rewriter, value) for value in values], op.dimension.value).value

@@ -258,17 +258,9 @@ def _dynamic(op: DynamicSlice | DynamicUpdateSlice) -> Structure:
     return Structure(out, (), (*window, *[START] * len(op.start_indices)))
 
 
-def _gather(op: Gather) -> Structure:
-    return Structure(_shape(op.out), (), (OPAQUE, Read(None, times=max(len(op.axes.start_index_map), 1))))
-
-
 def _reduce(op: Reduce) -> Structure:
     found = _reduced(_shape(op.inputs[0]), op.dimensions.ints)
     return Structure(found.parallel, found.reduction, found.reads * len(op.inputs) + (SCALAR,) * len(op.init_values))
-
-
-def _dot(op: DotGeneral) -> Structure:
-    return _contracted(_shape(op.lhs), _shape(op.rhs), op.dimensions)
 
 
 def _merge(op: Merge) -> Structure:
@@ -317,13 +309,13 @@ STRUCTURES: Final[dict[type[Operation], Callable[[Any], Structure]]] = {
     ops.Pad: _pad,
     DynamicSlice: _dynamic,
     DynamicUpdateSlice: _dynamic,
-    Gather: _gather,
+    Gather: lambda op: Structure(_shape(op.out), (), (OPAQUE, Read(None, times=max(len(op.axes.start_index_map), 1)))),
     Scatter: _scatter,
     Merge: _merge,
     LineFft: _whole,
     RowSolve: _whole,
     Reduce: _reduce,
-    DotGeneral: _dot,
+    DotGeneral: lambda op: _contracted(_shape(op.lhs), _shape(op.rhs), op.dimensions),
 }
 
 
@@ -343,9 +335,7 @@ def _is_in_order(coordinates: Coordinates, shape: Shape, out: Shape) -> bool:
 
 
 def reads_in_order(op: Operation, index: int) -> bool:
-    """Whether element i of the result reads element i of an operand, in row-major order, and both have equally many
-    elements.
-    """
+    """Whether result element i reads element i of an operand, in row-major order, of equally many elements."""
     if isinstance(op, ops.Reshape):  # by definition; division of dynamic sizes would hide it
         return True
     structure = structure_of(op)

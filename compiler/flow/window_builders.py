@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from orchestrion.compiler.ir.attributes import dense_ints
 from orchestrion.compiler.ir.dims import Size
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor
 from orchestrion.compiler.stablehlo.ops.windowed import Window
@@ -32,9 +31,9 @@ def windows_of(x: Tensor, padding: Tensor, window: Window, axes: Sequence[int]) 
     wide = [row for row in rows if row[1] != 1]
     if not wide:
         return x
-    along, sizes, steps, dilations = (dense_ints(*column) for column in zip(*wide, strict=True))
+    along, sizes, steps, dilations = zip(*wide, strict=True)
     counts = list(x.shape)
     for axis, *one in wide:
         counts[axis] = window_count(counts[axis], *one)
-    out = x.type.with_shape((*counts, *sizes.sizes))
-    return x.build(Windows, operand_=x.value, axes=along, sizes=sizes, strides=steps, dilations=dilations, out=out)
+    out = x.type.with_shape((*counts, *sizes))
+    return x.build(Windows, operand_=x, axes=along, sizes=sizes, strides=steps, dilations=dilations, out=out)

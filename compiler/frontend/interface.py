@@ -9,19 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
 from orchestrion.compiler.ir.attributes import ArrayAttr, DictAttr, StringAttr
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.locations import UNKNOWN, NameLoc
 from orchestrion.compiler.ir.types import FunctionType, is_token
+from orchestrion.compiler.stablehlo.ops.func import NAME, TREES, Func
 from orchestrion.schema.trees import Items, Keyed, Leaf, Node, Record, Trees, encode, leaves
-
-NAME: Final = "orchestrion.name"
-#: The text of `schema.trees` for a function: an attribute of its first result, or of its first argument without
-#: results.
-TREES: Final = "orchestrion.trees"
 
 
 @dataclass(frozen=True)
@@ -65,14 +60,11 @@ class Interface:
 
 def name_interface(module: Module) -> None:
     """Names the arguments and results of public functions, as far as locations and attributes state names."""
-    for op in module.regions[0].walk() if module.regions else ():
-        if op.name != "func.func":
-            continue
+    for op in module.regions[0].walk(Func) if module.regions else ():
         for key in ("arg_attrs", "res_attrs"):
             if not any(isinstance(item, DictAttr) and item.items for item in op.get_as(key, ArrayAttr) or ()):
                 op.properties.pop(key, None)  # empty lists, which some printers leave out
-        visibility = op.get_as("sym_visibility", StringAttr)
-        if visibility is None or visibility.value == "public":
+        if op.is_public:
             _name_function(op)
 
 

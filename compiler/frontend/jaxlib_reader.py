@@ -30,9 +30,7 @@ class Converted(NamedTuple):
 
 
 class Unreadable(Exception):
-    """jaxlib refuses the input. `findings`: (message, line, column); line and column are 0 if jaxlib states
-    no place.
-    """
+    """jaxlib refuses the input. `findings`: (message, line, column); line and column are 0 if no place is stated."""
 
     def __init__(self, findings: list[tuple[str, int, int]]) -> None:
         super().__init__(findings)
@@ -42,9 +40,7 @@ class Unreadable(Exception):
 def convert_module(operation: Any) -> Converted:
     """Converts a module to generic text with locations, and its large constants."""
     text = operation.get_asm(
-        print_generic_op_form=True,
-        enable_debug_info=True,
-        large_elements_limit=MAX_INLINE_ELEMENTS,
+        print_generic_op_form=True, enable_debug_info=True, large_elements_limit=MAX_INLINE_ELEMENTS
     )
     return Converted(text, list(_constants(operation)) if _ELIDED in text else [])
 

@@ -17,6 +17,7 @@ from orchestrion.compiler.ir.builder import Builder, inline_block
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.types import FunctionType, TensorType
+from orchestrion.compiler.stablehlo.ops.func import Func
 
 #: JAX's attribute of the argument.
 _KEY: Final = "jax.global_constant"
@@ -29,7 +30,7 @@ def resolve_platform(module: Module, platforms: Sequence[str]) -> None:
     """Removes the argument from public functions; private functions keep it, unused. `platforms`: those of the program,
     in order; empty if unknown.
     """
-    functions = [op for op in module.regions[0].walk() if op.name == "func.func"] if module.regions else []
+    functions = module.regions[0].walk(Func) if module.regions else ()
     places = {func: place for func in functions if (place := _place(func)) is not None}
     if not places:
         return
@@ -39,7 +40,7 @@ def resolve_platform(module: Module, platforms: Sequence[str]) -> None:
     known: dict[Value, int] = {}
     for func, place in places.items():
         _fix(func, place, index, known)
-        if _is_public(func):
+        if func.is_public:
             _erase(func, place)
     graph = CallGraph(module)
     for func in reversed(graph.callees_first()[0]):  # callers first: they know the values that they pass
@@ -49,14 +50,8 @@ def resolve_platform(module: Module, platforms: Sequence[str]) -> None:
                 passed = {known.get(call.operands[place]) for call in calls if place < len(call.operands)}
                 if len(passed) == 1 and (value := passed.pop()) is not None:
                     _fix(func, place, value, known)
-        for region in func.regions:
-            for block in region.blocks:
-                _choose(block, known)
-
-
-def _is_public(func: Operation) -> bool:
-    visibility = func.get_as("sym_visibility", StringAttr)
-    return visibility is None or visibility.value == "public"
+        for block in func.inner_blocks():
+            _choose(block, known)
 
 
 def _place(func: Operation) -> int | None:
@@ -111,9 +106,8 @@ def _choose(block: Block, known: dict[Value, int]) -> None:
         elif op.name in ("stablehlo.constant", "stablehlo.convert") and [*map(_is_number, op.results)] == [True]:
             _note(op, known)
         else:
-            for region in op.regions:
-                for inner in region.blocks:
-                    _choose(inner, known)
+            for inner in op.inner_blocks():
+                _choose(inner, known)
         op = following
 
 

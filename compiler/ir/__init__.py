@@ -26,5 +26,6 @@
     op.outputs[0].replace_by(other); op.erase()
     print(module)                              # parse it again: parser.parse(text, filename)
 
-Attribute fields take Python values too: int -> i64, str -> string, list -> array, dict -> dictionary.
+Attribute fields take Python values too: int -> i64, str -> string, list -> array, dict -> dictionary; sizes for a
+`DenseArray`.
 """

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from orchestrion.schema.dtypes import BOOL, BY_NAME, COMPLEX, DTYPES, FLOAT, FLOAT_FORMATS, SIGNED, UNSIGNED
 
@@ -23,8 +23,6 @@ from .dims import Dim, Shape, Size, is_dynamic
 from .types import DIMS, I64, Attribute, TensorType, Type, scalar
 
 if TYPE_CHECKING:
-    from typing import Any
-
     import numpy as np
 
 #: The resources of a printed text: name -> the elements with the bytes.

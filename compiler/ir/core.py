@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, overload
 
 from .attributes import StringAttr
 from .declare import Declaration, declaration_of
@@ -21,11 +21,10 @@ from .locations import UNKNOWN, Location, Tracked, origin_of
 from .types import Attribute, Type
 
 if TYPE_CHECKING:
-    from typing import Any, Self
-
     from .symbols import SymbolTables
 
 A = TypeVar("A", bound=Attribute)
+Op = TypeVar("Op", bound="Operation")
 
 
 class Trait(Enum):
@@ -174,7 +173,8 @@ class Operation:
         """A new operation from its declared fields by name.
 
         Operand fields take a Value (variadic ones a sequence), result fields a Type (variadic: a sequence), attribute
-        fields an attribute or a Python value (see `attribute_of`), region fields a Region, successor fields a Block.
+        fields an attribute or a Python value (see `attribute_of`; sizes for a `DenseArray`), region fields a Region,
+        successor fields a Block.
         Optional fields may be omitted. Raises TypeError for a missing or unknown field.
         """
         return cls(**cls.declaration.arguments(cls.name, fields), loc=loc)
@@ -270,9 +270,7 @@ class Operation:
         self.parent = self.prev_op = self.next_op = None
 
     def erase(self) -> None:
-        """Removes it and drops all its operands, in its regions as well. Raises ValueError if a result is
-        still used.
-        """
+        """Removes it and drops all operands, in its regions as well. Raises ValueError if a result is still used."""
         for result in self.results:
             if result.uses:
                 user = next(iter(result.uses))[0]
@@ -297,27 +295,24 @@ class Operation:
         for op in self.walk():
             op.set_operands(())
 
+    def inner_blocks(self) -> Iterator[Block]:
+        """The blocks in its regions."""
+        return (block for region in self.regions for block in region.blocks)
+
     def block_arguments(self) -> Iterator[BlockArgument]:
         """The arguments of the blocks in its regions."""
-        for region in self.regions:
-            for block in region.blocks:
-                yield from block.arguments
+        return (argument for block in self.inner_blocks() for argument in block.arguments)
 
-    def walk(self) -> Iterator[Operation]:
-        """This operation and everything inside, outer before inner, in text order."""
-        yield self
-        for region in self.regions:
-            for block in region.blocks:
-                for op in block:
-                    if op.regions:
-                        yield from op.walk()
-                    else:
-                        yield op
+    @overload
+    def walk(self) -> Iterator[Operation]: ...
+    @overload
+    def walk(self, kind: type[Op]) -> Iterator[Op]: ...
+    def walk(self, kind: type[Operation] | None = None) -> Iterator[Operation]:
+        """This operation and everything inside, or those of a class, outer before inner, in text order."""
+        return _walk(self) if kind is None else (op for op in _walk(self) if isinstance(op, kind))
 
     def clone(self, mapping: dict[Value, Value] | None = None, blocks: dict[Block, Block] | None = None) -> Operation:
-        """A deep copy, in no block. Operands are replaced by `mapping` (old value -> new value), which gets the new
-        values.
-        """
+        """A deep copy, in no block. Operands are replaced by `mapping` (old -> new), which gets the new values."""
         mapping = {} if mapping is None else mapping
         blocks = {} if blocks is None else blocks
         operands = [mapping.get(value, value) for value in self._operands]
@@ -346,9 +341,7 @@ class Operation:
         return iter(())
 
     def check_symbols(self, tables: SymbolTables) -> Iterator[str]:
-        """Same as `check`, for rules about symbols. The tables are shared between ops: building one takes time linear
-        in the scope.
-        """
+        """Same as `check`, for symbols. The ops share tables: building one takes time linear in the scope."""
         return iter(())
 
     def __str__(self) -> str:
@@ -358,6 +351,17 @@ class Operation:
 
     def __repr__(self) -> str:
         return f"<{self.name}>"
+
+
+def _walk(top: Operation) -> Iterator[Operation]:
+    yield top
+    for region in top.regions:
+        for block in region.blocks:
+            for op in block:
+                if op.regions:
+                    yield from _walk(op)
+                else:
+                    yield op
 
 
 class UnregisteredOp(Operation):
@@ -406,6 +410,10 @@ class Block:
         """A copy of the list of operations, for loops that change the block."""
         return list(self)
 
+    def of(self, kind: type[Op]) -> list[Op]:
+        """A copy of the list of its operations of a class."""
+        return [op for op in self if isinstance(op, kind)]
+
     @property
     def parent_op(self) -> Operation | None:
         """The operation whose region contains the block; None for a detached block."""
@@ -429,9 +437,7 @@ class Block:
         self.insert_before(op, None)
 
     def insert_before(self, op: Operation, anchor: Operation | None) -> None:
-        """Inserts a detached operation before `anchor` in this block; None: at the end. Raises ValueError if it is in a
-        block.
-        """
+        """Inserts a detached operation before `anchor`, or at the end. Raises ValueError if it is in a block."""
         if op.parent is not None:
             raise ValueError(f"{op.name} is in a block already: detach it first")
         before = self.last if anchor is None else anchor.prev_op
@@ -497,11 +503,13 @@ class Region:
         self.blocks.append(block)
         return block
 
-    def walk(self) -> Iterator[Operation]:
-        """All operations inside, outer before inner, in text order."""
-        for block in self.blocks:
-            for op in block:
-                yield from op.walk()
+    @overload
+    def walk(self) -> Iterator[Operation]: ...
+    @overload
+    def walk(self, kind: type[Op]) -> Iterator[Op]: ...
+    def walk(self, kind: type[Operation] = Operation) -> Iterator[Operation]:
+        """All operations inside, or those of a class, outer before inner, in text order."""
+        return (op for block in self.blocks for top in block for op in _walk(top) if isinstance(op, kind))
 
     def clone(self, mapping: dict[Value, Value] | None = None) -> Region:
         """A deep copy; `mapping` gets its arguments and results. Forward references inside are mapped as well."""

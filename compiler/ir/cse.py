@@ -42,9 +42,7 @@ def _region(region: Region, known: Known, kinds: Kinds, apart: Kinds) -> None:
 
 
 def _merge(op: Operation, known: Known, dominance: Dominance | None, added: list[list[Operation]]) -> None:
-    """Replaces `op` by an equal op that dominates it, or adds it to a list in `known` and records that list
-    in `added`.
-    """
+    """Replaces `op` by an equal op that dominates it, or adds it to a list in `known`, and the list to `added`."""
     key = _key(op)
     for other in known.get(key, ()):
         if dominance is None or _dominates(other, op, dominance):

@@ -20,15 +20,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar, overload
 
-from .attributes import DenseArray, DimArray, IntegerAttr, attribute_of
+from .attributes import DenseArray, DimArray, IntegerAttr, attribute_of, dense_ints
 from .dims import Size
 from .types import I32, Attribute, Type
 
 if TYPE_CHECKING:
-    from typing import Self
-
     from .core import Block, Operation, OpResult, Region, Value  # noqa: F401 the classes below name them in text
 
 A = TypeVar("A", bound=Attribute)
@@ -42,13 +40,21 @@ SEGMENTS = {"operand": "operandSegmentSizes", "result": "resultSegmentSizes"}
 class Field:
     """One declared field. `kind` is operand, result, region, successor or attribute."""
 
-    kind: str = ""
+    kind = ""
     variadic = False
     required = True
+
+    def __init_subclass__(cls, kind: str = "") -> None:
+        super().__init_subclass__()
+        cls.kind = kind or cls.kind
 
     def __init__(self, constraint: Constraint = None) -> None:
         self.constraint = constraint
         self.name = ""
+
+    def attribute(self, value: Any) -> Attribute:
+        """The property for a Python value (see `attribute_of`). Raises TypeError."""
+        return attribute_of(value)
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -94,62 +100,48 @@ class _Many(Field, Generic[T]):
         return self if op is None else tuple(op.declaration.group(op, self))
 
 
-class operand(_One["Value"]):
+class operand(_One["Value"], kind="operand"):
     """One operand."""
 
-    kind = "operand"
 
-
-class operands(_Many["Value"]):
+class operands(_Many["Value"], kind="operand"):
     """Any number of operands."""
 
-    kind = "operand"
 
-
-class result(_One["OpResult"]):
+class result(_One["OpResult"], kind="result"):
     """One result."""
 
-    kind = "result"
 
-
-class results(_Many["OpResult"]):
+class results(_Many["OpResult"], kind="result"):
     """Any number of results."""
 
-    kind = "result"
 
-
-class region(_One["Region"]):
+class region(_One["Region"], kind="region"):
     """One region."""
 
-    kind = "region"
 
-
-class regions(_Many["Region"]):
+class regions(_Many["Region"], kind="region"):
     """Any number of regions."""
 
-    kind = "region"
 
-
-class successor(_One["Block"]):
+class successor(_One["Block"], kind="successor"):
     """One successor block."""
 
-    kind = "successor"
 
-
-class successors(_Many["Block"]):
+class successors(_Many["Block"], kind="successor"):
     """Any number of successor blocks."""
 
-    kind = "successor"
 
-
-class Property(Field, Generic[A]):
+class Property(Field, Generic[A], kind="attribute"):
     """A property of the given attribute class."""
-
-    kind = "attribute"
 
     def __init__(self, cls: type[A]) -> None:
         super().__init__()
         self.cls = cls
+
+    def attribute(self, value: Any) -> Attribute:
+        is_list = issubclass(self.cls, DenseArray) and not isinstance(value, Attribute)
+        return dense_ints(*value) if is_list else attribute_of(value)
 
     def __set__(self, op: Operation, value: A) -> None:
         op.properties[self.name] = value
@@ -179,10 +171,9 @@ class optional(Property[A]):
         return self if op is None else op.properties.get(self.name)  # type: ignore[return-value]
 
 
-class size_attr(Field):
+class size_attr(Field, kind="attribute"):
     """A required property that is a size, a number or an expression: `8 : i64`, `#util.dims<2 * b>`."""
 
-    kind = "attribute"
     cls = IntegerAttr | DimArray
 
     @overload
@@ -300,7 +291,7 @@ class Declaration:
         for field in self.attribute:
             value = values.pop(field.name, None)
             if value is not None:
-                properties[field.name] = attribute_of(value)
+                properties[field.name] = field.attribute(value)
             elif field.required:
                 raise TypeError(f"{op_name}: field {field.name} is missing")
         if "attributes" in values:

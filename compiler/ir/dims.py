@@ -75,7 +75,7 @@ class Symbol(Atom):
 
 @dataclass(frozen=True, slots=True)
 class Call(Atom):
-    """A function of `OPS` applied to two sizes."""
+    """A function of `FUNCTIONS` applied to two sizes."""
 
     op: str
     lhs: Size
@@ -97,14 +97,6 @@ class Call(Atom):
             case _:
                 return min(low // least, low // most), max(high // least, high // most)
 
-
-#: Name -> function on numbers. Divisors are positive for all values of their symbols.
-OPS: Final[dict[str, Callable[[int, int], int]]] = {
-    "floordiv": lambda x, y: x // y,
-    "mod": lambda x, y: x % y,
-    "max": max,
-    "min": min,
-}
 
 #: A product: its atoms, sorted.
 Factors = tuple[Atom, ...]
@@ -416,9 +408,7 @@ def _divided(lhs: Size, rhs: Size) -> tuple[Size, Size]:
 
 
 def _multiple(terms: Terms, divisor: Terms) -> Size | None:
-    """The size that times the divisor is the sum of these terms; None if there is none. Found from the first term of
-    each.
-    """
+    """The size that times the divisor is the sum of these terms, or None. Found from the first term of each."""
     (by, count), *_ = sorted(divisor.items(), key=_order)
     rest, whole = _made(terms), _made({})
     while rest != 0:
@@ -452,8 +442,6 @@ def dim_min(lhs: Size, rhs: Size) -> Size:
 
 
 def _chosen(op: str, lhs: Size, rhs: Size) -> Size:
-    if not isinstance(lhs, Dim) and not isinstance(rhs, Dim):
-        return OPS[op](lhs, rhs)
     low, high = bounds(lhs - rhs)
     if low >= 0:
         return lhs if op == "max" else rhs
@@ -471,16 +459,7 @@ def _call(op: str, lhs: Size, rhs: Size) -> Dim:
 
 def evaluate(size: Size, values: Mapping[str, int]) -> int:
     """The number that a size has for these values of its symbols."""
-    if not isinstance(size, Dim):
-        return size
-    return sum(count * prod(_value(atom, values) for atom in factors) for count, factors in size.terms)
-
-
-def _value(atom: Atom, values: Mapping[str, int]) -> int:
-    if isinstance(atom, Symbol):
-        return values[atom.name]
-    assert isinstance(atom, Call)
-    return OPS[atom.op](evaluate(atom.lhs, values), evaluate(atom.rhs, values))
+    return int(substitute(size, values))
 
 
 def typical(size: Size) -> int:
@@ -506,7 +485,7 @@ def _replaced(atom: Atom, sizes: Mapping[str, Size]) -> Size:
     return FUNCTIONS[atom.op](lhs, rhs)
 
 
-#: Name -> function on sizes.
+#: Name -> function on sizes. Divisors are positive for all values of their symbols.
 FUNCTIONS: Final[dict[str, Callable[[Size, Size], Size]]] = {
     "floordiv": floordiv,
     "mod": mod,

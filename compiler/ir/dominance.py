@@ -6,9 +6,12 @@ of the IR: make a new object after edits. In an unreachable block every use is v
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable
+from typing import TypeVar
 
 from .core import Block, Operation, Region, Trait, Value
+
+Node = TypeVar("Node", bound=Hashable)
 
 
 class Dominance:
@@ -77,12 +80,19 @@ def predecessors(blocks: Iterable[Block]) -> dict[Block, list[Block]]:
 
 def loop_blocks(header: Block, latches: Iterable[Block], region: Region) -> set[Block]:
     """The blocks of a loop: the header, and those that reach a latch without passing it."""
-    before, found, stack = predecessors(region.blocks), {header}, list(latches)
+    before = predecessors(region.blocks)
+    return closure(latches, lambda block: () if block is header else before[block]) | {header}
+
+
+def closure(start: Iterable[Node], following: Callable[[Node], Iterable[Node]]) -> set[Node]:
+    """The nodes of a graph that can be reached from `start`, with these."""
+    found: set[Node] = set()
+    stack = list(start)
     while stack:
-        block = stack.pop()
-        if block not in found:
-            found.add(block)
-            stack += before[block]
+        node = stack.pop()
+        if node not in found:
+            found.add(node)
+            stack += following(node)
     return found
 
 

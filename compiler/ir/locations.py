@@ -213,7 +213,7 @@ def fused(*locations: Location) -> Location:
     """
     if origins := [location.origin for location in locations if isinstance(location, Tracked)]:
         return Tracked(fused(*map(place_of, locations)), Origin.joined(origins))
-    if locations and _is_full(locations[0]):
+    if locations and _is_plain(locations[0]) and len(locations[0].locations) >= MAX_FUSED:
         return locations[0]
     flat: dict[Location, None] = {}
     for location in locations:
@@ -227,10 +227,6 @@ def fused(*locations: Location) -> Location:
 
 def _is_plain(location: Location) -> TypeGuard[FusedLoc]:
     return isinstance(location, FusedLoc) and not location.metadata
-
-
-def _is_full(location: Location) -> bool:
-    return _is_plain(location) and len(location.locations) >= MAX_FUSED
 
 
 def walk(location: Location) -> Iterator[Location]:

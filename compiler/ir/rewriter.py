@@ -92,10 +92,11 @@ class Rewriter:
         """Adds an op and the ops in its regions to the worklist."""
         self._worklist.update(dict.fromkeys(reversed(list(op.walk()))))
 
-    def replace(self, op: Operation, values: Sequence[Value]) -> None:
+    def replace(self, op: Operation, values: Sequence[Value]) -> bool:
         """Replaces every use of the op's results by `values` and erases the op; its location goes to its replacement.
 
-        A replacement that existed before (a value used again) keeps its own location only.
+        A replacement that existed before (a value used again) keeps its own location only. Returns True, as a pattern
+        does that changed something.
         """
         for old, new in zip(op.results, values, strict=True):
             for user in old.users():
@@ -104,7 +105,7 @@ class Rewriter:
             maker = new.defining_op
             if maker is not None and not maker.loc.known:
                 maker.loc = maker.loc.at(op.loc)
-        self.erase(op)
+        return self.erase(op)
 
     def replace_value(self, old: Value, new: Value) -> None:
         """Replaces every use of `old` by `new`; the op that defines `old` stays, and is visited again."""
@@ -119,8 +120,8 @@ class Rewriter:
         into.loc = fused(into.loc, op.loc)
         self.replace(op, into.results)
 
-    def erase(self, op: Operation) -> None:
-        """Erases an op with unused results; the ops that define its operands are visited again."""
+    def erase(self, op: Operation) -> bool:
+        """Erases an op with unused results; the ops that define its operands are visited again. Returns True."""
         for inner in op.walk():
             self._worklist.pop(inner, None)
             self._later.pop(inner, None)
@@ -129,6 +130,7 @@ class Rewriter:
                 if maker is not None and not maker.is_inside(op):
                     self._worklist[maker] = None
         op.erase()
+        return True
 
     def changed(self, op: Operation) -> None:
         """Records that an op was changed in place: it and its users are visited again."""
@@ -144,6 +146,11 @@ class Rewriter:
         if old is not None:
             self._worklist[old] = None
         self.changed(op)
+
+
+def erase_unused(op: Operation, rewriter: Rewriter) -> bool:
+    """A pattern that erases an op with unused results."""
+    return not any(result.uses for result in op.results) and rewriter.erase(op)
 
 
 def rewrite(top: Operation, patterns: Mapping[str, Iterable[Pattern]]) -> bool:
@@ -180,9 +187,7 @@ def rewrite(top: Operation, patterns: Mapping[str, Iterable[Pattern]]) -> bool:
 
 
 def _applied(pattern: Pattern, op: Operation, rewriter: Rewriter) -> bool:
-    """Whether the pattern changed something. Raises CompileError, with the op's location, if symbolic sizes leave it
-    undecided.
-    """
+    """Whether the pattern changed something. Raises CompileError, with the op's location, for undecided sizes."""
     try:
         return pattern(op, rewriter)
     except UndecidedError as error:

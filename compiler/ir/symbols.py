@@ -11,11 +11,7 @@ from .types import Attribute
 
 def table_of(scope: Operation) -> dict[str, Operation]:
     """The symbols directly in a scope."""
-    found: dict[str, Operation] = {}
-    for region in scope.regions:
-        for block in region.blocks:
-            found.update((op.symbol, op) for op in block if op.symbol is not None)
-    return found
+    return {name: op for block in scope.inner_blocks() for op in block if (name := op.symbol) is not None}
 
 
 class SymbolTables:

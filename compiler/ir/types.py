@@ -30,9 +30,7 @@ class Attribute:
     __slots__ = ()
 
     def text(self, resources: Resources | None = None) -> str:
-        """The MLIR text. Large elements are added to `resources` and print as a name; without `resources` they print in
-        full.
-        """
+        """The MLIR text. Large elements are added to `resources` and print as a name; without it, in full."""
         raise NotImplementedError(type(self).__name__)
 
     def __str__(self) -> str:

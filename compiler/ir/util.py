@@ -23,28 +23,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from .attributes import (
-    ArrayAttr,
-    DenseArray,
-    DenseElements,
-    DictAttr,
-    IntegerAttr,
-    StringAttr,
-    SymbolRef,
-    UnitAttr,
-)
+from .attributes import ArrayAttr, DenseArray, DenseElements, DictAttr, IntegerAttr, StringAttr, SymbolRef, UnitAttr
 from .core import Block, Operation, Trait, Value
-from .declare import (
-    attr,
-    operand,
-    operands,
-    optional,
-    region,
-    result,
-    results,
-    successor,
-    successors,
-)
+from .declare import attr, operand, operands, optional, region, result, results, successor, successors
 from .dialect import Dialect, ops_in
 from .dims import Size
 from .parameters import problem
@@ -126,9 +107,7 @@ class Initializer(_LifetimeCode):
 
 
 class Finalizer(_LifetimeCode):
-    """Code that runs when the program or a context ends. Releases, in reverse order, what the initializer of its kind
-    stored.
-    """
+    """Code that runs when the program or a context ends: releases, in reverse order, what its initializer stored."""
 
     name = "util.finalizer"
     traits = frozenset({Trait.ISOLATED, Trait.ONE_BLOCK})
@@ -218,11 +197,13 @@ class CondBranch(BranchOp):
     until it reaches 0.
 
     `kernel_loop`: the block is the header of a loop that becomes one kernel (`targets/mark_kernel_loops.py`); its
-    number of iterations, 0 if that is unknown.
+    number of iterations, 0 if that is unknown. `batch`: the block is the header of a loop of which the host submits
+    several iterations at once, at most so many.
     """
 
     name = "util.cond_branch"
     kernel_loop = optional(IntegerAttr)
+    batch = optional(IntegerAttr)
     condition = operand()
     arguments = operands()
     then = successor()
@@ -231,9 +212,7 @@ class CondBranch(BranchOp):
 
 
 class Switch(BranchOp):
-    """Continues in target number `index`, or in the last one if there is none. `counts`: number of arguments of
-    each.
-    """
+    """Continues in target number `index`, or in the last one if there is none. `counts`: arguments of each."""
 
     name = "util.switch"
     index = operand()

@@ -72,9 +72,7 @@ def _messages(op: Operation, dominance: Dominance, tables: SymbolTables) -> Iter
 
 
 def declaration_problems(op: Operation) -> Iterator[str]:
-    """The mismatches between a registered op and its declaration. If there are none, its typed accessors
-    may be used.
-    """
+    """The mismatches between a registered op and its declaration. If there are none, typed accessors may be used."""
     yield from _counts_and_types(op)
     yield from _properties(op)
 
@@ -103,14 +101,13 @@ def _terminators(op: Operation) -> Iterator[str]:
 
 def _duplicates(op: Operation) -> Iterator[str]:
     seen: set[str] = set()
-    for region in op.regions:
-        for block in region.blocks:
-            for inner in block:
-                name = inner.symbol
-                if name is not None and name in seen:
-                    yield f"symbol {SymbolRef(name)} is defined twice"
-                if name is not None:
-                    seen.add(name)
+    for block in op.inner_blocks():
+        for inner in block:
+            name = inner.symbol
+            if name is not None and name in seen:
+                yield f"symbol {SymbolRef(name)} is defined twice"
+            if name is not None:
+                seen.add(name)
 
 
 def _counts_and_types(op: Operation) -> Iterator[str]:

@@ -475,9 +475,9 @@ class Function:
         made = [value.defining_op for value in call.values]
         return cls(
             call.scalar.value,
-            tuple(str(value.type) for value in call.values),
+            tuple(k.dtype_of(value).name for value in call.values),
             tuple(op.bits if isinstance(op, k.Constant) else None for op in made),
-            str(call.output.type),
+            k.dtype_of(call.output).name,
         )
 
 

@@ -530,18 +530,21 @@ class Scalar(Operation):
 
 
 class Call(Operation):
-    """A scalar op that is no primitive. The target writes a function for it, once per executable."""
+    """A scalar op that is no primitive, also lane by lane. The target writes a function for it, once per executable."""
 
     name = "kernel.call"
     scalar = attr(StringAttr)
-    values = operands(is_scalar)
-    output = result(is_scalar)
+    values = operands(is_carried)
+    output = result(is_carried)
     traits = PURE
 
     def check(self) -> Iterator[str]:
         message = refusal(self.scalar.value, [dtype_of(value) for value in self.values], dtype_of(self.output))
         if message:
             yield message
+        varying = [value for value in self.values if not isinstance(value.defining_op, Constant)]
+        if len({length_of(value) for value in (*varying, self.output)}) > 1:
+            yield f"does not take {_types(self.values)} -> {self.output.type}"
 
 
 def _scalar_class(row: Primitive) -> type[Scalar]:

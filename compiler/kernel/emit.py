@@ -29,6 +29,7 @@ from .index import Index, delinearize
 from .indexing import moved, starts_of
 from .library import KERNELS
 from .machine import PLAIN, Machine
+from .pack_lanes import pack_lanes
 from .pair_panels import PairPanelDot
 from .panels import PanelDot
 from .parts import Parts, parts_of
@@ -62,6 +63,8 @@ def emit(body: Body, schedule: Schedule, machine: Machine = PLAIN, loc: Location
     builder.insert(Return())
     if any(schedule.named("vectorize")):
         load_lanes(block, builder)
+        if machine.quirks.packs_lanes:
+            pack_lanes(builder, schedule.count("vectorize", "n"))
     return block
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from math import prod
 
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Value
@@ -19,7 +20,7 @@ from orchestrion.compiler.sequencer import ll_seq
 from orchestrion.schema.dtypes import BY_NAME
 
 from . import dialect as k
-from .body import Body
+from .body import Body, reduced
 from .builder import KernelBuilder
 from .choose import choose
 from .choose_rows import ELEMENTS_PER_WORKGROUP
@@ -29,6 +30,7 @@ from .library import KERNELS
 from .machine import Machine
 from .reduction_limits import max_counted_iterations
 from .refusals import diagnose
+from .rules import shape_of
 from .schedule import Schedule, Step
 
 #: most iterations of a loop in one dispatch
@@ -88,6 +90,12 @@ def cost_of_part(body: Body, machine: Machine) -> Cost | None:
     return None if each is None else each if count == 1 else each.times(int(count))
 
 
+def estimated_cost(body: Body) -> Cost:
+    """The cost of a body of static size that one invocation cannot run: an op per element, also of reductions."""
+    counts = [prod(shape_of(op.results[0])) * reduced(op) for op in body.ops if op.results]
+    return Cost(int(sum(counts)))
+
+
 def cost_of_bytes(size: int) -> Cost:
     """The cost of a copy or a fill of `size` bytes."""
     return Cost(2).times(max(size // 4, 1))
@@ -104,13 +112,22 @@ def _cost(block: Block) -> Cost | None:
                 return None
             inner += one
         if isinstance(op, k.For):
-            lower, upper, step = (value.defining_op for value in (op.lower, op.upper, op.step))
-            if not (isinstance(upper, k.Constant) and isinstance(step, k.Constant) and step.bits):
+            length, step = _length_of(op), op.step.defining_op
+            if length is None or not isinstance(step, k.Constant) or not step.bits:
                 return None
-            first = lower.bits if isinstance(lower, k.Constant) else 0
-            inner = inner.times(-(-max(upper.bits - first, 0) // step.bits))
+            inner = inner.times(-(-length // step.bits))
         total += inner
     return total
+
+
+def _length_of(loop: k.For) -> int | None:
+    """The difference of the bounds of a loop, or more; None if it is unknown."""
+    lower, upper = loop.lower.defining_op, loop.upper.defining_op
+    if isinstance(upper, k.SCALARS["add"]) and upper.operands[0] is loop.lower:
+        lower, upper = None, upper.operands[1].defining_op
+    if not isinstance(upper, k.Constant):
+        return None
+    return max(upper.bits - (lower.bits if isinstance(lower, k.Constant) else 0), 0)
 
 
 def iterations_per_dispatch(entry: ll_seq.Entry, machine: Machine) -> int:

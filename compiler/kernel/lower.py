@@ -22,6 +22,7 @@ from .emit import emit, invocations
 from .legality import choice_problems, problems
 from .loop_entry import emit_loop, is_loop
 from .machine import Machine
+from .predicate import add_predicate
 from .refusals import diagnose
 from .schedule import Schedule, ScheduleError, parse
 
@@ -76,6 +77,8 @@ def lower_entry(entry: Operation, machine: Machine) -> None:
         row = Specialization(made.sym_name.value, body.extents[condition.dim], condition.count)
         rows.append(row.attribute)
     block = emit(body, schedule, machine, entry.loc)
+    if entry.predicate is not None:
+        add_predicate(block, entry.predicate.value)
     entry.workgroup_size = dense_ints(schedule.workgroup_size, 1, 1)
     entry.workload = dense_ints(invocations(body, schedule), 1, 1)
     entry.schedules = ArrayAttr((schedule.attribute,))

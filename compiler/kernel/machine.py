@@ -21,12 +21,14 @@ class Quirks:
     `max_loop_iterations`: iterations of all loops of an invocation together, outer ones counted, after which the driver
     ends them without an error. `typical_row`: row length that is assumed for rows of dynamic length when the number of
     invocations per row is chosen; short rows pay for each loop. `functions`: the kernels of an executable share
-    functions for long expansions of scalar ops, because the driver compiles such code slowly.
+    functions for long expansions of scalar ops, because the driver compiles such code slowly. `packs_lanes`: what is
+    fused behind a dot in vectors is computed in vectors, because the driver does not vectorize it.
     """
 
     max_loop_iterations: int = UNLIMITED_ITERATIONS
     typical_row: int = TYPICAL
     functions: bool = False
+    packs_lanes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,8 @@ class Machine:
     instruction. `float_sums`: f32 sums integers at least as fast as i32. `flash`, `ram`: bytes for constants and code,
     and for variables; 0 if there is no limit to be checked. A machine with flash gets constants that are computed at
     compile time. `loop_ops`: most ops of an iteration of a loop that becomes one kernel of one invocation; 0 if none
-    does.
+    does. `merged_ops`: most ops of a command of a loop in batches that one invocation runs together with others; 0 if
+    no loop becomes a kernel or runs in batches.
     """
 
     simd: int = 8
@@ -81,6 +84,7 @@ class Machine:
     flash: int = 0
     ram: int = 0
     loop_ops: int = 0
+    merged_ops: int = 0
     quirks: Quirks = Quirks()
 
     @property
@@ -111,7 +115,7 @@ PLAIN = Machine()
 
 
 #: a graphics processor, as measured (docs/decisions/dots.md#measured-on-a-gpu); targets add facts about their code
-GPU: Final = Machine(staging=True, subgroup=32, element_tile=4, reduction_run=16, register_code=2400)
+GPU: Final = Machine(staging=True, subgroup=32, element_tile=4, reduction_run=16, register_code=2400, merged_ops=256)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,16 @@ from typing import Any
 
 from orchestrion.compiler.flow.structure import Read, structure_of
 from orchestrion.compiler.ir.core import Region, Value
+from orchestrion.compiler.ir.dims import is_less
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
 from orchestrion.compiler.stablehlo.ops.reducers import is_neutral
 from orchestrion.compiler.stablehlo.ops.structural import Constant
 
 from .axes import Axes
 from .builder import KernelBuilder
+from .extrema import from_bits, is_extremum, of_bits
 from .index import Index
-from .loops import Reduction, Scalars, sequential
+from .loops import UNROLLED, Reduction, Scalars, sequential
 from .rules import Requests, Rule, element_of, mapped, scalar_index, shape_of
 
 # reduce
@@ -74,7 +76,10 @@ def _neutral(b: KernelBuilder, op: Reduce) -> list[Value] | None:
 def reduce(b: KernelBuilder, op: Reduce, result: int, at: Index) -> Requests:
     """The rule of `stablehlo.reduce`. It remembers the elements of all results."""
     reduction = reduction_of_reduce(b, op, at)
-    values = yield from sequential(b, reduction, b.unroll)
+    if b.machine.lanes and is_extremum(op) and is_less(UNROLLED, reduction.count):
+        values = [from_bits(b, op, (yield from sequential(b, of_bits(b, reduction), b.unroll)))]
+    else:
+        values = yield from sequential(b, reduction, b.unroll)
     for value, output in zip(values, op.results, strict=True):
         b.memo.set((output, at.key), value)
     return values[result]

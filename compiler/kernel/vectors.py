@@ -1,5 +1,7 @@
 """Loads of vectors: a vector of neighbouring elements is loaded at once."""
 
+from collections.abc import Sequence
+
 from orchestrion.compiler.ir.core import Block, Value
 
 from .affine import sum_of
@@ -11,7 +13,7 @@ def load_lanes(block: Block, b: KernelBuilder) -> None:
     """Replaces each vector of loaded neighbours by one load. The former loads are left without users."""
     for top in block:
         for op in top.walk():
-            if isinstance(op, Vector) and (first := _first_of_neighbours(op, b)) is not None:
+            if isinstance(op, Vector) and (first := neighbours(op.values, b)) is not None:
                 made = LoadLanes([first.binding, first.index], [op.output.type])
                 made.loc = op.loc
                 assert op.parent is not None
@@ -20,13 +22,13 @@ def load_lanes(block: Block, b: KernelBuilder) -> None:
                 op.erase()
 
 
-def _first_of_neighbours(op: Vector, b: KernelBuilder) -> Load | None:
+def neighbours(values: Sequence[Value], b: KernelBuilder) -> Load | None:
     """The first of loads of consecutive elements in one block; None if they are not consecutive."""
-    first = op.values[0].defining_op
+    first = values[0].defining_op
     if not isinstance(first, Load) or str(first.output.type) == "i1":
         return None
     start = sum_of(b, first.index)
-    for number, value in enumerate(op.values):
+    for number, value in enumerate(values):
         if not _is_neighbour(value, number, first, b):
             return None
         place = sum_of(b, value.defining_op.index)  # type: ignore[union-attr]

@@ -74,7 +74,7 @@ def _program(op: vm.Program) -> Iterator[str]:
     yield from made_for(op.sym_name.value, op.profile, op.machine_name)
     yield from _features(op.features)
     module = op.parent_op
-    functions = {func.sym_name.value: func for func in op.body.block if isinstance(func, vm.Func)}
+    functions = {func.sym_name.value: func for func in op.body.block.of(vm.Func)}
     for export in module.regions[0].block if module is not None else ():
         if isinstance(export, vm.Export) and export.function.value not in functions:
             yield f"has no function @{export.function.value}, which {export.exported} exports"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from orchestrion.compiler.ir.dims import Size, Symbol, symbols_of
+from orchestrion.compiler.ir.dims import Size, symbols_of
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.ir.util import Assert
+from orchestrion.compiler.stablehlo.ops.base import type_list
 from orchestrion.compiler.stablehlo.ops.func import Func
 from orchestrion.compiler.stablehlo.ops.function_dims import dims_of, measured_place, used_symbols
 
@@ -59,8 +60,5 @@ def entry_dims(func: Func) -> Iterator[str]:
         return
     symbols, wanted = [symbol for symbol, _ in rows], used_symbols(func)
     if symbols != wanted or any(value is not None for _, value in rows):
-        yield f"takes the symbols [{_list(symbols)}], without values, must be [{_list(wanted)}], those that it uses"
-
-
-def _list(symbols: Iterable[Symbol]) -> str:
-    return ", ".join(map(str, symbols))
+        taken, used = type_list(symbols), type_list(wanted)
+        yield f"takes the symbols [{taken}], without values, must be [{used}], those that it uses"

@@ -11,7 +11,7 @@ from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Region
 from orchestrion.compiler.ir.types import TensorType, Type
 from orchestrion.compiler.ir.util import GlobalLoad, GlobalStore
 from orchestrion.compiler.sequencer.ll_seq import LoadInput, StoreOutput
-from orchestrion.compiler.stablehlo.ops.base import is_supported, tensor_of
+from orchestrion.compiler.stablehlo.ops.base import is_supported, tensor_of, type_list
 from orchestrion.compiler.stablehlo.ops.func import Return
 
 #: Ops that may have encoded operands or results.
@@ -71,13 +71,9 @@ def hoistable(op: HoistableDispatch) -> Iterator[str]:
         return
     given, wanted = [value.type for value in last.operands], [value.type for value in op.outputs]
     if given != wanted or not wanted:
-        yield f"yields {_list(given)}, must give {_list(wanted)}, at least one"
+        yield f"yields ({type_list(given)}), must give ({type_list(wanted)}), at least one"
     if any(value.parent_block is not region.blocks[0] for value in last.operands):
         yield "yields what it does not compute"
     sizes = {tensor_of(value).num_elements for value in op.outputs if tensor_of(value).is_static}
     if len(sizes) > 1 or 0 in sizes:
         yield f"results differ in their number of elements, or have none: {', '.join(map(str, sorted(sizes)))}"
-
-
-def _list(types: list[Type]) -> str:
-    return f"({', '.join(map(str, types))})"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from orchestrion.compiler import parts
@@ -114,9 +114,7 @@ def entry(func: Func, allowed: Callable[[Type], bool]) -> Iterator[str]:
 
 
 def body(func: Func) -> Iterator[str]:
-    """The contract with every target: one hero op or one library call, a limited number of bindings, no
-    empty tensors.
-    """
+    """The contract with every target: one hero op or library call, a limited number of bindings, no empty tensors."""
     block = func.body.block
     yield from in_entry(block)
     results = block.end.operands
@@ -125,7 +123,7 @@ def body(func: Func) -> Iterator[str]:
         return
     if len(block.arguments) + len(results) > MAX_BINDINGS:
         yield f"binds {len(block.arguments) + len(results)} buffers, a dispatch has at most {MAX_BINDINGS}"
-    calls = [op for op in block if isinstance(op, CustomCall)]
+    calls = block.of(CustomCall)
     if calls:
         yield from _library_call(block, calls)
     else:
@@ -141,9 +139,7 @@ def body(func: Func) -> Iterator[str]:
 
 
 def _library_call(block: Block, calls: list[CustomCall]) -> Iterator[str]:
-    """A library function takes and returns whole tensors in memory; only ops that read no memory may stand
-    beside it.
-    """
+    """A library function takes and returns whole tensors in memory; only ops that read no memory stand beside it."""
     if len(calls) > 1:
         yield f"calls {len(calls)} library functions, at most one may be"
     for op in block.ops[:-1]:
@@ -213,14 +209,12 @@ def dispatch(op: Dispatch, tables: SymbolTables, fits: Callable[[Type, Type], bo
     yield from _in_place(op, entry)
     if op.tied is not None:
         yield from _updates(op, entry, op.tied.ints)
-    elif op.outputs and op.workload.sizes != (wanted := _most_elements(type.results), 1, 1):
+    elif op.outputs and op.workload.sizes != (wanted := max(map(stored_elements, type.results), default=0), 1, 1):
         yield f"workload {list(op.workload.sizes)} must be [{wanted}, 1, 1], the elements of the largest result"
 
 
 def _updates(op: Dispatch, entry: Func, tied: tuple[int, ...]) -> Iterator[str]:
-    """A tied output is an update of its argument, which nothing else in the entry uses; the workload is the update's
-    size.
-    """
+    """A tied output is an update of its argument, used by nothing else in the entry; the workload is its size."""
     if len(entry.body.blocks) != 1:
         return  # reported at the entry
     last = entry.body.block.end
@@ -257,16 +251,10 @@ def _all_sized(block: Block) -> bool:
 def same_ties(scope: Operation) -> Iterator[str]:
     """An entry has one ABI: all its dispatches tie the same arguments, or none."""
     first: dict[str, str] = {}
-    for op in scope.walk():
-        if isinstance(op, Dispatch):
-            entry, tied = str(op.entry), str(op.tied)
-            if first.setdefault(entry, tied) != tied:
-                yield f"{entry} is dispatched with tied = {first[entry]} and with tied = {tied}"
-
-
-def _most_elements(types: Sequence[Type]) -> Size:
-    """The number of elements in memory of the largest of several results."""
-    return max(map(stored_elements, types), default=0)
+    for op in scope.walk(Dispatch):
+        entry, tied = str(op.entry), str(op.tied)
+        if first.setdefault(entry, tied) != tied:
+            yield f"{entry} is dispatched with tied = {first[entry]} and with tied = {tied}"
 
 
 def stored_elements(type: Type) -> Size:

@@ -130,9 +130,7 @@ def _block_arguments(func: Func) -> Iterator[str]:
 
 
 def _choice(op: util.CondBranch | util.Switch) -> Iterator[str]:
-    """A predicate is one byte on the device, an index or a counter four bytes; or the selector is a number on the
-    host.
-    """
+    """A predicate is one byte on the device, an index or counter four bytes; or the selector is on the host."""
     given, sizes = op.operands[0].type, (1, 4) if isinstance(op, util.CondBranch) else (4,)
     if given != I32 and not (is_resource(given) and size_of(given) in sizes):
         yield f"branches on {given}, expected a resource of {' or '.join(map(str, sizes))} bytes or {I32}"
@@ -140,7 +138,7 @@ def _choice(op: util.CondBranch | util.Switch) -> Iterator[str]:
 
 def programs(module: Operation) -> Iterator[str]:
     """There is at least one program; each is for a known target, and for a machine of that target."""
-    found = [op for op in module.regions[0].block if isinstance(op, Program)]
+    found = module.regions[0].block.of(Program)
     if not found:
         yield "has no program"
     for op in found:

@@ -9,14 +9,7 @@ from orchestrion.compiler.flow.dialect import SetEncoding, UnsetEncoding
 from orchestrion.compiler.flow.layout import storage_bytes
 from orchestrion.compiler.flow.scatter import Scatter
 from orchestrion.compiler.ir import util
-from orchestrion.compiler.ir.attributes import (
-    ArrayAttr,
-    DenseElements,
-    DictAttr,
-    DimArray,
-    IntegerAttr,
-    StringAttr,
-)
+from orchestrion.compiler.ir.attributes import ArrayAttr, DenseElements, DictAttr, DimArray, IntegerAttr, StringAttr
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import BlockArgument, Operation, Value
 from orchestrion.compiler.ir.declare import size_in
@@ -158,9 +151,9 @@ def _finalizer(op: util.Finalizer) -> Iterator[str]:
     """A finalizer releases what the initializers of its kind store, in reverse order; the VM also does so by itself."""
     program = op.parent_op
     assert program is not None
-    makers = [i for i in program.regions[0].block if isinstance(i, util.Initializer) and i.kind == op.kind]
-    stored = [s.ref.root for maker in makers for s in maker.body.walk() if isinstance(s, util.GlobalStore)]
-    released = [r.ref.root for r in op.body.walk() if isinstance(r, util.GlobalRelease)]
+    makers = [i for i in program.regions[0].block.of(util.Initializer) if i.kind == op.kind]
+    stored = [s.ref.root for maker in makers for s in maker.body.walk(util.GlobalStore)]
+    released = [r.ref.root for r in op.body.walk(util.GlobalRelease)]
     if released != list(reversed(stored)):
         yield f"releases {', '.join(released)}, initializers store, in reverse, {', '.join(reversed(stored))}"
 
@@ -207,9 +200,20 @@ def _entry(op: ll_seq.Entry) -> Iterator[str]:
         numbers = op.shared.ints
         if len(numbers) != len(op.bindings) or [*dict.fromkeys(numbers)] != [*range(max(numbers, default=-1) + 1)]:
             yield f"shared {list(numbers)} is not a number per binding, counted from 0 in their order"
+    if op.predicate is not None:
+        yield from _predicate(op, op.predicate.value)
     types = [argument.type for argument in op.body.block.arguments]
     if types != [ll_seq.BINDING] * len(op.bindings):
         yield f"takes {len(types)} arguments for {len(op.bindings)} bindings, or others than bindings"
+
+
+def _predicate(op: ll_seq.Entry, number: int) -> Iterator[str]:
+    """The predicate is the last binding, which holds a byte to be read. A body that is not lowered does not use it."""
+    last = op.bindings.items[-1] if op.bindings.items else None
+    if number != len(op.bindings) - 1 or not isinstance(last, DictAttr) or not is_binding(last):
+        yield f"predicate {number} is not its last binding"
+    elif ll_seq.access_of(last) != "read":
+        yield f"predicate {number} is for {ll_seq.access_of(last)}, not for read only"
 
 
 def is_binding(item: Attribute) -> bool:

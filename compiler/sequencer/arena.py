@@ -14,9 +14,10 @@ Tenants with symbolic sizes follow all others, in slots. A tenant takes a free s
 all values of the symbols, else a new slot. So one packing is valid for every call.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import Final
 
 from orchestrion.compiler.ir.dims import AnySize, Size, bounds, ceildiv, is_dynamic, typical
 
@@ -59,15 +60,13 @@ def peak_bytes(tenants: Sequence[Tenant]) -> int:
 
 
 def pack(tenants: Sequence[Tenant]) -> tuple[list[Size], Size]:
-    """Returns the offset of each tenant, in the order of `tenants`, and the size of the arena. All are multiples of
-    `ALIGNMENT`, in bytes.
-    """
+    """The offset of each tenant, in order, and the size of the arena: multiples of `ALIGNMENT`, in bytes."""
     sized = [index for index, tenant in enumerate(tenants) if is_dynamic(tenant.size)]
     if sized:
         return _pack_sized(tenants, sized)
     least = peak_bytes(tenants)
     best: tuple[list[Size], Size] | None = None
-    for key in (_by_size, _by_area, _by_birth):
+    for key in _ORDERS:
         order = sorted(range(len(tenants)), key=lambda i, key=key: (*key(tenants[i]), i))  # type: ignore[misc]
         for _ in range(MAX_TRIES if len(tenants) <= MAX_TENANTS_TO_RETRY else 1):
             offsets, total = _place(tenants, order)
@@ -141,7 +140,7 @@ def _slots(tenants: Sequence[Tenant], sized: Sequence[int]) -> list[_Slot]:
     slots: list[_Slot] = []
     for index in sorted(sized, key=lambda index: (-typical(tenants[index].size), index)):
         tenant = tenants[index]
-        free = [slot for slot in slots if not slot.live & tenant.live and _holds(slot.size, tenant.size)]
+        free = [slot for slot in slots if not slot.live & tenant.live and bounds(slot.size - tenant.size)[0] >= 0]
         if free:
             slot = min(free, key=lambda slot: typical(slot.size))
         else:
@@ -152,20 +151,12 @@ def _slots(tenants: Sequence[Tenant], sized: Sequence[int]) -> list[_Slot]:
     return slots
 
 
-def _holds(slot: Size, size: Size) -> bool:
-    return bounds(slot - size)[0] >= 0
-
-
-def _by_size(tenant: Tenant) -> tuple[Size, ...]:
-    return (-tenant.size,)
-
-
-def _by_area(tenant: Tenant) -> tuple[Size, ...]:
-    return (-tenant.size * tenant.live.bit_count(),)
-
-
-def _by_birth(tenant: Tenant) -> tuple[Size, ...]:
-    return (tenant.live & -tenant.live, -tenant.size)
+#: Sort keys of the orders that are tried: by size, by size times lifetime, by first position.
+_ORDERS: Final[tuple[Callable[[Tenant], tuple[Size, ...]], ...]] = (
+    lambda tenant: (-tenant.size,),
+    lambda tenant: (-tenant.size * tenant.live.bit_count(),),
+    lambda tenant: (tenant.live & -tenant.live, -tenant.size),
+)
 
 
 def _place(tenants: Sequence[Tenant], order: Sequence[int]) -> tuple[list[Size], Size]:
@@ -182,9 +173,7 @@ def _place(tenants: Sequence[Tenant], order: Sequence[int]) -> tuple[list[Size],
 
 
 def _best_fit(alive: Sequence[tuple[Tenant, Size]], tenant: Tenant) -> Size:
-    """Start of the smallest gap that holds a tenant, between those that are live with it and have these offsets; else
-    the end of the last.
-    """
+    """Start of the smallest gap for a tenant between those live with it, at these offsets; else the end of the last."""
     end: Size = 0
     size = align(tenant.size)
     best: tuple[Size, Size] | None = None

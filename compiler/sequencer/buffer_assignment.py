@@ -125,9 +125,7 @@ class BufferAssignment:
                 pass
 
     def _place_store(self, store: util.GlobalStore) -> None:
-        """Places a computed value in the memory of the global that it is stored to; any other stored value
-        is copied.
-        """
+        """Places a computed value in the memory of the global that it is stored to; other stored values are copied."""
         group = self.group.get(store.value)
         if group is not None and group.placement is None and isinstance(store.value.defining_op, COMMANDS):
             group.placement = Placement("made", store.ref.root)
@@ -151,9 +149,7 @@ class BufferAssignment:
             self.group[value].placement = placement
 
     def _merge(self, a: Value, b: Value, allowed: int = 0) -> bool:
-        """Merges the groups of two values unless both are live at a position outside `allowed`. Returns
-        whether it did.
-        """
+        """Merges the groups of two values unless both are live outside `allowed`. Returns whether it did."""
         if not self._may_merge(a, b, allowed):
             return False
         one, other = self.group[a], self.group[b]
@@ -361,9 +357,7 @@ class BufferAssignment:
                     self.missing_copies.append(MissingCopy(export, 0))
 
     def _is_handed_over(self, source: BufferGroup, *targets: BufferGroup) -> bool:
-        """Whether `source` and the targets overlap nowhere, or only at an op that takes over its memory or copies it
-        onto itself.
-        """
+        """Whether `source` and the targets overlap nowhere, or only at an op that takes over or copies its memory."""
         both = 0
         for target in targets:
             both |= source.live & target.live
@@ -390,9 +384,7 @@ class BufferAssignment:
 
 
 def _compatible(one: BufferGroup, other: BufferGroup) -> bool:
-    """Whether two groups may share memory: not if both have placements, nor in memory that the function
-    does not own.
-    """
+    """Whether two groups may share memory: not if both have placements, nor in memory that others own."""
     placements = [group.placement for group in (one, other) if group.placement is not None]
     return len(placements) < 2 and not any(placement.kind in EXTERNAL_KINDS for placement in placements)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from orchestrion.compiler.ir import util
-from orchestrion.compiler.ir.attributes import IntegerAttr, dense_ints
+from orchestrion.compiler.ir.attributes import IntegerAttr
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.ir.types import I32
@@ -48,9 +48,7 @@ def _load_from_cache(builder: Builder, kept: Sequence[Value], compute: Block, do
     assert found is not None
     wanted = builder.build(util.Constant, value=IntegerAttr(len(kept), I32), out=I32)
     missing = builder.build(util.CompareLt, lhs=found, rhs=wanted.out, out=I32)
-    builder.build(
-        util.CondBranch, condition=missing.out, arguments=[], then=compute, otherwise=done, counts=dense_ints(0, 0)
-    )
+    builder.build(util.CondBranch, condition=missing.out, arguments=[], then=compute, otherwise=done, counts=[0, 0])
 
 
 def _only_for(wanted: list[Operation], ops: list[Operation]) -> set[Operation]:

@@ -18,9 +18,8 @@ from . import hl_seq, ll_seq
 
 def run(program: hl_seq.Program) -> None:
     tables = SymbolTables()
-    for op in program.walk():
-        if isinstance(op, ll_seq.Record):
-            _coalesce(op, tables)
+    for op in program.walk(ll_seq.Record):
+        _coalesce(op, tables)
 
 
 def _coalesce(record: ll_seq.Record, tables: SymbolTables) -> None:
@@ -67,9 +66,7 @@ def _overlap(a: ll_seq.Range, b: ll_seq.Range) -> bool:
 
 
 def _apart(a: ll_seq.Range, b: ll_seq.Range) -> bool:
-    """Whether `a` ends before `b` begins. Symbolic offsets belong to arena slots: different offsets are different
-    slots.
-    """
+    """Whether `a` ends before `b` begins. Symbolic offsets belong to arena slots, each offset to one of its own."""
     if ll_seq.WHOLE in (a[1], b[1]):
         return False
     if is_dynamic(a[1]) or is_dynamic(b[1]):

@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 
 from orchestrion.compiler.flow import dialect as flow
 from orchestrion.compiler.ir import util
-from orchestrion.compiler.ir.attributes import ArrayAttr, DenseElements, DictAttr, SymbolRef, dense_ints
+from orchestrion.compiler.ir.attributes import ArrayAttr, DenseElements, DictAttr, SymbolRef
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.dims import Size
+from orchestrion.compiler.ir.dominance import closure
 from orchestrion.compiler.ir.locations import Location
 from orchestrion.compiler.ir.parameters import bytes_of
 
@@ -75,7 +76,7 @@ def constant(label: str, content: Content | DictAttr, builder: Builder) -> Value
         ll_seq.Constant,
         label=label,
         values=ArrayAttr(tuple(value for value, _ in rows)),
-        offsets=dense_ints(*(offset for _, offset in rows)),
+        offsets=[offset for _, offset in rows],
         size=bytes_of(content) if isinstance(content, DictAttr) else content[-1][1] + content[-1][0].nbytes,
         parameter=parameter,
         output=ll_seq.BUFFER,
@@ -164,7 +165,7 @@ class CommandEmitter:
             label=self.lifetime,
             size=group.size,
             lifetime=self.lifetime,
-            live=dense_ints(*live),
+            live=live,
             output=ll_seq.BUFFER,
         ).output
 
@@ -186,7 +187,7 @@ class CommandEmitter:
                 places = [self.address_of(value) for value in (*op.arguments, *outputs)]
                 return ll_seq.Dispatch.build(
                     entry=op.entry,
-                    offsets=dense_ints(*(offset for _, offset in places)),
+                    offsets=[offset for _, offset in places],
                     executable=self.executable(op.entry.root),
                     bindings=[memory for memory, _ in places],
                     loc=op.loc,
@@ -223,10 +224,7 @@ def region_of(commands: Iterable[Operation], loc: Location) -> Region:
 
 
 def record(
-    commands: Iterable[Operation],
-    order: Mapping[Value, int],
-    aliases: Iterable[tuple[Value, Value]],
-    builder: Builder,
+    commands: Iterable[Operation], order: Mapping[Value, int], aliases: Iterable[tuple[Value, Value]], builder: Builder
 ) -> list[Value]:
     """Records commands; returns the recording, then the buffers for its slots.
 
@@ -240,9 +238,7 @@ def record(
     for op in body.walk():
         op.set_operands([slots.get(value, value) for value in op.operands])
     pairs = [slots[value].index for pair in aliases if all(v in slots for v in pair) for value in pair]
-    made = builder.build(
-        ll_seq.Record, may_alias=dense_ints(*pairs) if pairs else None, body=body, output=ll_seq.RECORDING
-    )
+    made = builder.build(ll_seq.Record, may_alias=pairs or None, body=body, output=ll_seq.RECORDING)
     return [made.output, *buffers]
 
 
@@ -251,11 +247,5 @@ def pending_on_entry(onward: Mapping[Block, Sequence[Block]], enqueuing: Iterabl
 
     `onward`: the successors of each block at whose end the host does not wait. `enqueuing`: those that have commands.
     """
-    found: set[Block] = set()
-    rest = [successor for block in enqueuing for successor in onward[block]]
-    while rest:
-        block = rest.pop()
-        if block not in found:
-            found.add(block)
-            rest += onward.get(block, ())
-    return found
+    first = [successor for block in enqueuing for successor in onward[block]]
+    return closure(first, lambda block: onward.get(block, ()))

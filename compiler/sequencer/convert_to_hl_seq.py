@@ -20,7 +20,7 @@ from . import hl_seq
 
 
 def run(program: hl_seq.Program) -> None:
-    variables = [op for op in program.body.block if isinstance(op, util.Global)]
+    variables = program.body.block.of(util.Global)
     lifetimes = {op.sym_name.value: "constant" if op.mutable is None else "variable" for op in variables}
     for variable in variables:
         variable.type = _resource(variable.type, lifetimes[variable.sym_name.value])

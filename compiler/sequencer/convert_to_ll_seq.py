@@ -30,19 +30,17 @@ ZERO: Final = DenseElements(tensor((), "i8"), bytes(1))
 
 def run(program: hl_seq.Program, options: Options) -> None:
     block = program.body.block
-    variables = [op for op in block if isinstance(op, util.Global)]
+    variables = block.of(util.Global)
     constants = Constants([v for v in variables if v.is_constant], allocation_limit(program, options))
     body = Block()
     builder = Builder(body, loc=program.loc)
     others = [v for v in variables if not v.is_constant and hl_seq.size_of(v.type)]
     buffers = {v.sym_name.value: _global(v, builder) for v in others}
     first = 0
-    for op in block.ops:
-        if isinstance(op, util.Initializer):
-            first = _initialize(op, builder, constants, buffers, first)
-    for op in block.ops:
-        if isinstance(op, Func):
-            builder.insert(RunLoopEmitter(op, constants, buffers).emit())
+    for initializer in block.of(util.Initializer):
+        first = _initialize(initializer, builder, constants, buffers, first)
+    for func in block.of(Func):
+        builder.insert(RunLoopEmitter(func, constants, buffers).emit())
     for op in block.ops:
         if isinstance(op, Func | util.Global | util.Initializer):
             op.erase()

@@ -19,7 +19,7 @@ from typing import Final
 from orchestrion.compiler.flow import dialect as flow
 from orchestrion.compiler.flow.symbols import Names
 from orchestrion.compiler.ir import util
-from orchestrion.compiler.ir.attributes import DenseElements, SymbolRef, dense_ints
+from orchestrion.compiler.ir.attributes import DenseElements, SymbolRef
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Region, Value
 from orchestrion.compiler.ir.dominance import loop_blocks
@@ -38,7 +38,7 @@ COUNTER_RESOURCE: Final = hl_seq.resource("transient", 4)
 def run(program: hl_seq.Program) -> None:
     control_flow = known_profile(program.profile).control_flow
     entry: SymbolRef | None = None
-    for func in [op for op in program.body.block if isinstance(op, Func)]:
+    for func in program.body.block.of(Func):
         for loop in _countable(func):
             if not control_flow and "kernel_loop" not in loop.argument.block.end.properties:
                 continue
@@ -148,8 +148,8 @@ def _count(loop: _Loop, entry: SymbolRef) -> None:
             made: Operation = builder.build(
                 flow.Dispatch,
                 entry=entry,
-                workload=dense_ints(1, 1, 1),
-                in_place=dense_ints(0),
+                workload=[1, 1, 1],
+                in_place=[0],
                 arguments=[counter],
                 outputs=[COUNTER_RESOURCE],
             )

@@ -87,8 +87,8 @@ class RunLoopEmitter:
         """The ops in the entries that the function dispatches."""
         program = self.func.parent_op
         assert program is not None
-        used = {op.entry for block in self.sources for op in block if isinstance(op, flow.Dispatch)}
-        executables = [op for op in program.regions[0].block if isinstance(op, ll_seq.Executable)]
+        used = {op.entry for block in self.sources for op in block.of(flow.Dispatch)}
+        executables = program.regions[0].block.of(ll_seq.Executable)
         entries = [entry for op in executables for ref, entry in op.entries() if ref in used]
         return [op for entry in entries for op in entry.walk()]
 
@@ -176,8 +176,7 @@ class RunLoopEmitter:
         for op in source:
             if op is not source.last and op.results and not hl_seq.is_resource(op.results[0].type):
                 self._host_op(op)
-        terminator = source.last
-        assert terminator is not None
+        terminator = source.end
         waits, ranks = self._waits(source), self.commands.slot_buffers
         recorded = record(commands, ranks, self._aliases(), self.builder) if commands else None
         with self.builder.at(terminator.loc):

@@ -19,11 +19,10 @@ from . import hl_seq, ll_seq
 
 
 def run(program: hl_seq.Program) -> None:
-    dispatches = {op.entry: op for op in program.walk() if isinstance(op, flow.Dispatch)}
-    for op in program.body.block.ops:
-        if isinstance(op, flow.Executable):
-            _freeze(op, dispatches)
-            op.erase()
+    dispatches = {op.entry: op for op in program.walk(flow.Dispatch)}
+    for op in program.body.block.of(flow.Executable):
+        _freeze(op, dispatches)
+        op.erase()
 
 
 def _freeze(executable: flow.Executable, dispatches: dict[SymbolRef, flow.Dispatch]) -> None:

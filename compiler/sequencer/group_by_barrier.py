@@ -42,9 +42,7 @@ def _group(blocks: list[Block]) -> None:
 
 
 def _waves(ops: list[Operation]) -> dict[Operation, int]:
-    """Wave of each op: after the ops that it reads, and after earlier readers of memory that it overwrites or stores
-    to.
-    """
+    """Wave of each op: after the ops that it reads, and after earlier readers of memory that it writes."""
     wave: dict[Operation, int] = {}
     stored: dict[SymbolRef, int] = {}  # variable -> the last wave that stores to it
     loads: dict[SymbolRef, list[util.GlobalLoad]] = {}

@@ -72,9 +72,7 @@ def _expression(text: str) -> Size | None:
 
 
 class TargetProgram(Operation):
-    """A program for one target profile and one machine. Its symbol names both, or only the profile for the default
-    machine.
-    """
+    """A program for a target profile and a machine. Its symbol names both, or the profile for the default machine."""
 
     sym_name = attr(StringAttr)
     machine = optional(StringAttr)
@@ -100,7 +98,7 @@ class Program(TargetProgram):
 
 def programs_of(module: Module) -> list[Program]:
     """The programs of a module, in its order."""
-    return [op for op in module.block if isinstance(op, Program)]
+    return module.block.of(Program)
 
 
 class Import(Operation):

@@ -7,10 +7,11 @@ as well, because requests of one instance never overlap.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
+from orchestrion.compiler.flow.captures import inputs
 from orchestrion.compiler.ir.attributes import DimArray
-from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.options import Options
 
@@ -43,30 +44,17 @@ def _is_sized(op: Operation, tables: SymbolTables) -> bool:
     return False
 
 
-def _run_loops(program: hl_seq.Program) -> list[ll_seq.RunLoop]:
-    return [op for op in program.walk() if isinstance(op, ll_seq.RunLoop)]
-
-
 def _hoist(program: hl_seq.Program, *kinds: type[Operation]) -> list[Operation]:
     """Moves ops of these classes out of the run loops. Returns those of the instance, which other passes may share."""
-    for run_loop in _run_loops(program):
+    for run_loop in list(program.walk(ll_seq.RunLoop)):
         outer, tables = run_loop.parent, SymbolTables()
         assert outer is not None
         for op in [op for block in run_loop.body.blocks for op in block if isinstance(op, kinds)]:
             is_static = run_loop.dims is None or not _is_sized(op, tables)
-            if is_static and all(value.parent_block is outer for value in values_from_outside(op)):
+            if is_static and all(value.parent_block is outer for value in inputs(op)):
                 outer.take([op], run_loop)
     instance = program.body.block.last
     return [op for op in instance.body.block if isinstance(op, kinds)] if isinstance(instance, ll_seq.Instance) else []
-
-
-def values_from_outside(op: Operation) -> Iterator[Value]:
-    """Values from outside that an op uses, in its regions as well."""
-    inside = {block for inner in op.walk() for region in inner.regions for block in region.blocks}
-    for inner in op.walk():
-        for value in inner.operands:
-            if value.parent_block not in inside:
-                yield value
 
 
 def _share_arena(allocations: Iterable[Operation]) -> None:

@@ -23,9 +23,7 @@ COMMANDS = (flow.Dispatch, hl_seq.Clone, flow.Splat, util.GlobalStore)
 
 
 class Lifetimes:
-    """For the blocks of one function: `position` of each op, `start` and `end` of each block, lifetime `of` each
-    resource.
-    """
+    """For the blocks of a function: `position` of each op, `start` and `end` of blocks, lifetime `of` each resource."""
 
     def __init__(self, blocks: Sequence[Block]) -> None:
         self.blocks = blocks

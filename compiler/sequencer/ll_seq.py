@@ -88,9 +88,8 @@ class Executable(Operation):
 
     def entries(self) -> Iterator[tuple[SymbolRef, Entry]]:
         """Yields each entry with the reference that dispatches use for it."""
-        for op in self.body.block:
-            if isinstance(op, Entry):
-                yield SymbolRef(self.sym_name.value, (op.sym_name.value,)), op
+        for op in self.body.block.of(Entry):
+            yield SymbolRef(self.sym_name.value, (op.sym_name.value,)), op
 
 
 class Entry(Operation):
@@ -100,9 +99,9 @@ class Entry(Operation):
     dispatch passes the symbols of the same names of its own function. `kind` and `schedules` are those of the function
     in `hl_seq`. After lowering an entry also has its workgroup size, the names of the source ops that it computes, the
     main one first, and the tensor type of each binding.
+    `predicate`: the number of a binding of one byte. If it is 0, the entry writes nothing.
 
-    The body of an entry may be a `loop` of the program. Its `binding_types` then say which elements copies and fills
-    move.
+    The body of an entry may be a `loop`. Its `binding_types` then say which elements copies and fills move.
 
     `shared`, where devices bind few buffers: per binding the number of the device's binding that it lies in. The byte
     offset of each binding that shares one is a further parameter word, in their order behind the symbols.
@@ -122,6 +121,7 @@ class Entry(Operation):
     source_ops = optional(ArrayAttr)
     binding_types = optional(ArrayAttr)
     specialized = optional(ArrayAttr)
+    predicate = optional(IntegerAttr)
     shared = optional(DenseArray)
     body = region()
     traits = frozenset({Trait.ISOLATED, Trait.SYMBOL, Trait.ONE_BLOCK})
@@ -303,7 +303,7 @@ class Loop(Operation):
     before each iteration. Writes before each read of it are visible, as behind a barrier, and so are those of the loop
     to the commands after it.
 
-    In an entry it runs at most `most` iterations; the predicate then tells whether there are more.
+    In an entry or in a batch it runs at most `most` iterations; the predicate then tells whether there are more.
     """
 
     name = "ll_seq.loop"
@@ -441,9 +441,7 @@ class Read(Operation):
 
 
 class CacheLoad(Operation):
-    """1 if the buffer was filled from the user's cache with the bytes that `cache_save` stored under this
-    key, else 0.
-    """
+    """1 if the buffer was filled from the user's cache with the bytes that `cache_save` stored under the key, or 0."""
 
     name = "ll_seq.cache_load"
     key = attr(IntegerAttr)
@@ -475,9 +473,7 @@ class SetupFunc(Operation):
 
 
 class CallSetup(Operation):
-    """The results of a setup function for these sizes; it runs unless the context has kept them from an
-    earlier call.
-    """
+    """The results of a setup function for these sizes; it runs unless the context kept them from an earlier call."""
 
     name = "ll_seq.call_setup"
     callee = attr(SymbolRef)
@@ -486,9 +482,7 @@ class CallSetup(Operation):
 
 
 class Instance(Operation):
-    """All work for one user of the program: setup, then a `run_loop` for each function. Exists only inside
-    the phase.
-    """
+    """All work for one user of the program: setup, then a `run_loop` per function. Exists only inside the phase."""
 
     name = "ll_seq.instance"
     body = region()

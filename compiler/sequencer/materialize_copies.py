@@ -64,7 +64,7 @@ def _copy(missing: MissingCopy) -> None:
 
 def _keep_loads(top: Func | util.Initializer) -> None:
     """Copies a loaded variable that the function stores to, unless all its reads precede the store."""
-    stores = [op for block in top.body.blocks for op in block if isinstance(op, util.GlobalStore)]
+    stores = [op for block in top.body.blocks for op in block.of(util.GlobalStore)]
     for store in stores:
         for block in top.body.blocks:
             for op in block.ops:

@@ -6,7 +6,6 @@ If the arena would exceed `Options.max_allocation` bytes, there are several. All
 
 from __future__ import annotations
 
-from orchestrion.compiler.ir.attributes import DenseArray
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Block
 from orchestrion.compiler.options import Options
@@ -34,7 +33,7 @@ def _pack(block: Block, label: str, max_bytes: int) -> None:
     tenants: list[tuple[ll_seq.Allocate, Tenant]] = []
     for op in block:
         if isinstance(op, ll_seq.Allocate) and op.live is not None:
-            tenants.append((op, Tenant(op.size, _live(op.live))))
+            tenants.append((op, Tenant(op.size, union(zip(op.live.ints[::2], op.live.ints[1::2], strict=True)))))
     if not tenants:
         return
     first = tenants[0][0]
@@ -50,8 +49,3 @@ def _pack(block: Block, label: str, max_bytes: int) -> None:
             ll_seq.shift_offset(user, index, offset)
         old.output.replace_by(arenas[part].output)
         old.erase()
-
-
-def _live(positions: DenseArray) -> int:
-    numbers = positions.ints
-    return union(zip(numbers[::2], numbers[1::2], strict=True))

@@ -1,7 +1,9 @@
 """record-control-flow: loops and branches of a run loop become loops and branches inside its recordings.
 
-Only in programs of profiles whose driver records control flow, and for loops that become one kernel: their recording
-runs some iterations, and the host reads the predicate and runs it again, unless the number of iterations is known.
+Only in programs of profiles whose driver records control flow, for loops that become one kernel, and for loops whose
+iterations the host submits in batches. The recording of a kernel runs some iterations, and the host reads the predicate
+and runs it again, unless the number of iterations is known. The recording of a batch runs at most one
+(`loop_batches.py`).
 Three rewrites shrink the blocks of a run loop until none applies:
 
     sequence: a block with one predecessor, which continues nowhere else, joins it; two recordings become one
@@ -25,7 +27,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from orchestrion.compiler.ir import util
-from orchestrion.compiler.ir.attributes import dense_ints
+from orchestrion.compiler.ir.attributes import IntegerAttr, dense_ints
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.ir.dims import bounds
@@ -35,7 +37,9 @@ from orchestrion.compiler.profiles import known_profile
 from orchestrion.schema.hal_imports import MAX_NESTING
 
 from . import hl_seq, ll_seq
+from .arena import ALIGNMENT
 from .command_emitter import pending_on_entry, record, region_of
+from .loop_batches import BatchBlocks
 
 if TYPE_CHECKING:
     from orchestrion.compiler.options import Options
@@ -44,6 +48,8 @@ if TYPE_CHECKING:
 
 #: Bytes of the largest state that is copied in each iteration.
 COPIED_STATE_BYTES: Final = 16 << 10
+#: Label of the memory that says whether a loop in batches goes on.
+LATCH: Final = "latch"
 #: Why the host runs a loop or a branch.
 HOST_COUNTS: Final = "the host counts the iterations: their number depends on sizes, or the loop contains host code"
 HOST_INSIDE: Final = "it contains host code: a call of another module, or a loop that the host runs"
@@ -51,11 +57,10 @@ HOST_INSIDE: Final = "it contains host code: a call of another module, or a loop
 
 def run(program: hl_seq.Program, options: Options) -> None:
     control_flow = known_profile(program.profile).control_flow
-    for op in list(program.walk()):
-        if isinstance(op, ll_seq.RunLoop):
-            _Recorder(op, control_flow).run()
-            if control_flow and options.recorder is not None:
-                _note_host(program, op, options.recorder)
+    for op in list(program.walk(ll_seq.RunLoop)):
+        _Recorder(op, control_flow).run()
+        if control_flow and options.recorder is not None:
+            _note_host(program, op, options.recorder)
 
 
 def _note_host(program: hl_seq.Program, run_loop: ll_seq.RunLoop, recorder: Recorder) -> None:
@@ -157,8 +162,8 @@ class _Recorder:
         self.run_loop = run_loop
         self.blocks = run_loop.body.blocks
         self.control_flow = control_flow
-        #: blocks of loops that become kernels, except the headers of outermost ones
-        self.inside = set() if control_flow else _kernel_blocks(run_loop)
+        #: blocks of loops that become kernels or run in batches, except the headers of outermost ones
+        self.inside = set() if control_flow else _marked_blocks(run_loop)
 
     def run(self) -> None:
         if len(self.blocks) == 1 or not self.control_flow and not self.inside:
@@ -250,8 +255,8 @@ class _Recorder:
         """The body is recordable, only the header leads to it, and it returns to the header with the state swapped."""
         if not isinstance(header.terminator, util.CondBranch) or not header.is_recordable:
             return False
-        count = header.terminator.kernel_loop
-        if count is None and not self.control_flow:
+        count, batch = header.terminator.kernel_loop, header.terminator.batch
+        if count is None and batch is None and not self.control_flow:
             return False
         into, out = header.edges
         body = self.segments[into.target]
@@ -264,13 +269,15 @@ class _Recorder:
             return False
         read, loc = header.read, header.terminator.loc
         assert read is not None
-        commands = _iterations(header, body, states)
+        commands = _iterations(header, body, states, batch is not None)
         for argument, state in zip(header.block.arguments, states, strict=True):
             argument.replace_by(state)
         loop = ll_seq.Loop.build(
             offset=read.offset, most=count, predicate=read.buffer, body=region_of(commands, loc), loc=loc
         )
-        if count is not None and header.block not in self.inside and not count.value:
+        if batch is not None:
+            self._submit_batches(header, loop, batch.value, out.target)
+        elif count is not None and header.block not in self.inside and not count.value:
             self._repeat(header, loop, out.target)
         else:
             header.commands.append(loop)
@@ -295,14 +302,44 @@ class _Recorder:
                 condition=copy.output, arguments=[], then=again, otherwise=out, counts=dense_ints(0, 0), loc=loc
             )
         )
-        again.region = self.run_loop.body
+        self._insert_after(header, [again])
+        self.segments[again].commands.append(loop)
+
+    def _submit_batches(self, header: _Segment, loop: ll_seq.Loop, most: int, out: Block) -> None:
+        """Makes a loop run one iteration, and puts what submits it in batches behind the header. The predicate of the
+        loop becomes a latch: memory that no other command writes, so that it holds during the whole iteration.
+        """
+        read, loc = header.read, loop.loc
+        assert read is not None
+        latch = ll_seq.Allocate.build(label=LATCH, size=ALIGNMENT, lifetime="transient", output=ll_seq.BUFFER, loc=loc)
+        self.segments[self.blocks[0]].head.insert(0, latch)
+        set_latch = ll_seq.Copy.build(
+            source=loop.predicate,
+            source_offset=read.offset.value,
+            target=latch.output,
+            target_offset=0,
+            length=ll_seq.READ_BYTES["i1"],
+            loc=loc,
+        )
+        header.commands.append(set_latch)
+        loop.body.block.insert_before(set_latch.clone(), loop.body.block.last)
+        loop.set_operand(0, latch.output)
+        loop.offset, loop.most = IntegerAttr(0, read.offset.type), IntegerAttr(1, I32)
+        blocks = BatchBlocks.build(latch.output, most, out, loc)
+        header.end_with(util.Branch.build(arguments=[], to=blocks.enter, loc=loc))
+        self._insert_after(header, blocks)
+        self.segments[blocks.more].commands.append(loop)
+
+    def _insert_after(self, segment: _Segment, blocks: Iterable[Block]) -> None:
+        """Adds blocks of the host behind the block of a segment."""
         segments = dict(self.segments)
         self.segments.clear()
-        for block, segment in segments.items():
-            self.segments[block] = segment
-            if segment is header:
-                self.segments[again] = _Segment(again)
-                self.segments[again].commands.append(loop)
+        for block, one in segments.items():
+            self.segments[block] = one
+            if one is segment:
+                for added in blocks:
+                    added.region = self.run_loop.body
+                    self.segments[added] = _Segment(added)
 
     def _states(self, header: _Segment, body: _Segment) -> tuple[Value, ...] | None:
         """The two buffers of a loop's state, the first iteration's first; none for a loop without a state. None for a
@@ -329,8 +366,10 @@ class _Recorder:
         del self.segments[segment.block]
 
 
-def _iterations(header: _Segment, body: _Segment, states: tuple[Value, ...]) -> list[Operation]:
-    """The body of the recorded loop: one iteration, or two if it has a large state. Takes the commands of `body`."""
+def _iterations(header: _Segment, body: _Segment, states: tuple[Value, ...], one: bool) -> list[Operation]:
+    """The body of the recorded loop: one iteration, or two if it has a large state and need not be `one`. Takes the
+    commands of `body`.
+    """
     if not states:
         return [*body.commands, *(op.clone() for op in header.commands)]
     now, following = header.block.arguments
@@ -338,7 +377,7 @@ def _iterations(header: _Segment, body: _Segment, states: tuple[Value, ...]) -> 
     assert read is not None and isinstance(made, ll_seq.Allocate)
     copy = ll_seq.Copy.build(source=following, source_offset=0, target=now, target_offset=0, length=made.size, loc=loc)
     has_loop = any(isinstance(inner, ll_seq.Loop) for op in body.commands for inner in op.walk())
-    if bounds(made.size)[1] <= COPIED_STATE_BYTES or has_loop or _uses(header.commands, following):
+    if one or bounds(made.size)[1] <= COPIED_STATE_BYTES or has_loop or _uses(header.commands, following):
         return [*body.commands, copy, *(op.clone() for op in header.commands)]
     swapped: dict[Value, Value] = {now: following, following: now}
     second = [*(op.clone(dict(swapped)) for op in body.commands), *(op.clone() for op in header.commands)]
@@ -365,13 +404,14 @@ def _pass_nothing(branch: Operation, target: Block) -> None:
         branch.counts = dense_ints(*map(len, given))
 
 
-def _kernel_blocks(run_loop: ll_seq.RunLoop) -> set[Block]:
-    """The blocks of all loops that become kernels, without the headers of outermost ones."""
+def _marked_blocks(run_loop: ll_seq.RunLoop) -> set[Block]:
+    """The blocks of all loops that become kernels or run in batches, without the headers of outermost ones."""
     blocks = run_loop.body.blocks
     order, before = {block: number for number, block in enumerate(blocks)}, predecessors(blocks)
     found: set[Block] = set()
     for header in blocks:
-        if isinstance(header.last, util.CondBranch) and header.last.kernel_loop is not None:
+        branch = header.last
+        if isinstance(branch, util.CondBranch) and (branch.kernel_loop or branch.batch) is not None:
             latches = [block for block in before[header] if order[block] >= order[header]]
             found |= loop_blocks(header, latches, run_loop.body) - {header}
     return found

@@ -129,9 +129,7 @@ def _span(dispatch: ll_seq.Dispatch, group: Sequence[int], lengths: Sequence[Siz
 def _stage(
     dispatch: ll_seq.Dispatch, entry: ll_seq.Entry, staged: Sequence[int], lengths: Sequence[Size], memory: Value
 ) -> None:
-    """Lays the operands `staged` of a dispatch beside each other in `memory`: copies them before it, and results back
-    after it.
-    """
+    """Lays operands of a dispatch beside each other in `memory`: copies them before it, and results back after it."""
     before, after = Builder.before(dispatch), Builder.after(dispatch)
     offsets = list(dispatch.offsets.sizes)
     end: Size = 0

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from orchestrion.compiler.ir import util
-from orchestrion.compiler.ir.attributes import ArrayAttr, attribute_of, dense_ints
+from orchestrion.compiler.ir.attributes import ArrayAttr, attribute_of
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.dims import Size, bounds, dim_min, is_dynamic, symbol, symbols_of
 from orchestrion.compiler.ir.types import DIMS, FunctionType, TensorType
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
-from orchestrion.compiler.stablehlo.ops.function_dims import DimDefinition, dim_definitions
+from orchestrion.compiler.stablehlo.ops.function_dims import DimDefinition, dim_definitions, measured_name
 from orchestrion.compiler.stablehlo.ops.indexing import Gather
 
 #: Maximum elements of a tensor with symbolic sizes: kernels index them with 32 bits.
@@ -34,7 +34,7 @@ class MeasuredAxis(NamedTuple):
     @property
     def name(self) -> str:
         """The name of the measured size: `argI_J` for axis J of argument I."""
-        return f"arg{self.argument}_{self.axis}"
+        return measured_name(self.argument, self.axis)
 
 
 def measured_axes(signature: FunctionType) -> list[MeasuredAxis]:
@@ -117,9 +117,9 @@ def _name(type: TensorType) -> str:
 
 def _assertion(lhs: Size, predicate: str, rhs: Size, message: str, *numbers: Size) -> Operation:
     return util.Assert.build(
-        lhs=dense_ints(lhs),
+        lhs=[lhs],
         predicate=predicate,
-        rhs=dense_ints(rhs),
-        numbers=dense_ints(*numbers),
+        rhs=[rhs],
+        numbers=numbers,
         message=attribute_of(message),
     )

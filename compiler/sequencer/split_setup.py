@@ -13,6 +13,7 @@ Values pass between them in globals that are stored once. This is the ABI of eve
 
 from __future__ import annotations
 
+from orchestrion.compiler.flow.captures import inputs
 from orchestrion.compiler.flow.symbols import Names
 from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import SymbolRef
@@ -22,7 +23,6 @@ from orchestrion.compiler.ir.symbols import table_of
 
 from . import hl_seq, ll_seq
 from .cache_initializers import cache_computed_buffers
-from .hoist_setup import values_from_outside
 from .size_assertions import measured_axes
 
 
@@ -43,7 +43,7 @@ class _Split:
         instance = self.block.last
         assert isinstance(instance, ll_seq.Instance)
         self.instance = instance
-        run_loop_names = [op.sym_name.value for op in instance.body.block if isinstance(op, ll_seq.RunLoop)]
+        run_loop_names = [op.sym_name.value for op in instance.body.block.of(ll_seq.RunLoop)]
         self.names = Names([*table_of(program), *run_loop_names])
         self.bodies = {kind: Block() for kind in util.KINDS}
         self.kinds: dict[Operation, str] = {}
@@ -51,7 +51,7 @@ class _Split:
         self.loaded: dict[tuple[Block, Value], Value] = {}  #: (block, value of an initializer) -> its load in the block
 
     def run(self) -> None:
-        run_loops = [op for op in self.instance.body.block if isinstance(op, ll_seq.RunLoop)]
+        run_loops = self.instance.body.block.of(ll_seq.RunLoop)
         for op in self.instance.body.block.ops:
             if op not in run_loops:
                 self.kinds[op] = self._kind(op)
@@ -77,14 +77,10 @@ class _Split:
         self.instance.erase()
 
     def _kind(self, op: Operation) -> str:
-        """The initializer of an op: the context's if an operand is the context's, or if run loops replay
-        the recording.
-        """
+        """The initializer of an op: the context's if an operand is, or if run loops replay the recording."""
         if isinstance(op, ll_seq.Allocate):
             return ll_seq.LIFETIMES[op.lifetime.value].initializer
-        if any(
-            self.kinds.get(value.defining_op) == "context" for value in values_from_outside(op) if value.defining_op
-        ):
+        if any(self.kinds.get(value.defining_op) == "context" for value in inputs(op) if value.defining_op):
             return "context"
         run_loop_names = any(user.parent is not op.parent for result in op.results for user in result.users())
         return "context" if isinstance(op, ll_seq.Record) and run_loop_names else "program"
@@ -123,7 +119,7 @@ class _Split:
 
     def _outline(self, run_loop: ll_seq.RunLoop) -> ll_seq.SetupFunc | None:
         """Moves ops that depend only on measured sizes into a setup function. None if the run loop measures none."""
-        measures = [op for op in run_loop.body.blocks[0] if isinstance(op, ll_seq.Measure)]
+        measures = run_loop.body.blocks[0].of(ll_seq.Measure)
         if not measures:
             return None
         ops = dict.fromkeys(op for block in run_loop.body.blocks for op in block.ops if isinstance(op, _OF_SIZES))

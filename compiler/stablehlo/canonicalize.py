@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from orchestrion.compiler.ir.attributes import DenseElements, dense_ints
+from orchestrion.compiler.ir.attributes import DenseElements
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import Size, dim_min, is_dynamic
@@ -77,8 +77,7 @@ def _drop_identity_element(op: Operation, rewriter: Rewriter) -> bool:
     for index in places:
         elements = _constant(op.operands[index])
         if elements is not None and elements.is_splat and _is(elements, integer, real):
-            rewriter.replace(op, [op.operands[1 - index]])
-            return True
+            return rewriter.replace(op, [op.operands[1 - index]])
     return False
 
 
@@ -95,8 +94,7 @@ def _involution(op: Operation, rewriter: Rewriter) -> bool:
     inner = op.operands[0].defining_op
     if inner is None or inner.name != op.name:
         return False
-    rewriter.replace(op, [inner.operands[0]])
-    return True
+    return rewriter.replace(op, [inner.operands[0]])
 
 
 def _select(op: Select, rewriter: Rewriter) -> bool:
@@ -106,16 +104,14 @@ def _select(op: Select, rewriter: Rewriter) -> bool:
         chosen = op.on_true if predicate.scalars()[0] else op.on_false
     if chosen is None:
         return False
-    rewriter.replace(op, [chosen])
-    return True
+    return rewriter.replace(op, [chosen])
 
 
 def _unchanged(op: Operation, rewriter: Rewriter) -> bool:
     """Replaces an op that returns its first operand unchanged."""
     if not _gives_operand(op):
         return False
-    rewriter.replace(op, [op.operands[0]])
-    return True
+    return rewriter.replace(op, [op.operands[0]])
 
 
 def _gives_operand(op: Operation) -> bool:
@@ -149,8 +145,7 @@ def _merge(outer: type[Any], inner: type[Any], fields: Callable[[Any, Any], dict
         if found is None or maker is None:
             return False
         made = rewriter.build(outer, operand_=maker.operands[0], **found, out=op.results[0].type)
-        rewriter.replace(op, made.results)
-        return True
+        return rewriter.replace(op, made.results)
 
     return pattern
 
@@ -160,8 +155,7 @@ def _reshape_of_repeated(op: Operation, rewriter: Rewriter) -> bool:
     inner = op.operands[0].defining_op
     if not isinstance(op, Reshape) or not isinstance(inner, BroadcastInDim) or tensor_of(inner.operand_).shape:
         return False
-    rewriter.replace(op, [Tensor(rewriter, inner.operand_).broadcast(tensor_of(op.out).shape).value])
-    return True
+    return rewriter.replace(op, [Tensor(rewriter, inner.operand_).broadcast(tensor_of(op.out).shape).value])
 
 
 def _as_reshape(op: Operation, rewriter: Rewriter) -> bool:
@@ -176,8 +170,7 @@ def _as_reshape(op: Operation, rewriter: Rewriter) -> bool:
     long = [axis for axis in order if source.shape[axis] != 1]
     if long != sorted(long) and source.num_elements != 0:
         return False
-    rewriter.replace(op, [rewriter.build(Reshape, operand_=op.operands[0], out=type).result])
-    return True
+    return rewriter.replace(op, [rewriter.build(Reshape, operand_=op.operands[0], out=type).result])
 
 
 def _pad_of_widened(op: Operation, rewriter: Rewriter) -> bool:
@@ -194,21 +187,16 @@ def _pad_of_widened(op: Operation, rewriter: Rewriter) -> bool:
     x = Tensor(rewriter, inner.operand_)
     edges = (op.edge_padding_low.ints, op.edge_padding_high.ints)
     padded = x.pad(*edges, x.splat(number, x.type.with_shape(())), op.interior_padding.ints)
-    rewriter.replace(op, [padded.convert(wide.name).value])
-    return True
-
-
-def _no_fields(op: Operation, inner: Operation) -> dict[str, Any]:
-    return {}
+    return rewriter.replace(op, [padded.convert(wide.name).value])
 
 
 def _transpose(op: Transpose, inner: Transpose) -> dict[str, Any]:
-    return {"permutation": dense_ints(*(inner.permutation.ints[axis] for axis in op.permutation.ints))}
+    return {"permutation": [inner.permutation.ints[axis] for axis in op.permutation.ints]}
 
 
 def _broadcast(op: BroadcastInDim, inner: BroadcastInDim) -> dict[str, Any]:
     to = op.broadcast_dimensions.ints
-    return {"broadcast_dimensions": dense_ints(*(to[axis] for axis in inner.broadcast_dimensions.ints))}
+    return {"broadcast_dimensions": [to[axis] for axis in inner.broadcast_dimensions.ints]}
 
 
 def _broadcast_of_reshape(op: BroadcastInDim, inner: Reshape) -> dict[str, Any] | None:
@@ -217,7 +205,7 @@ def _broadcast_of_reshape(op: BroadcastInDim, inner: Reshape) -> dict[str, Any] 
     axes = [axis for axis, size in enumerate(middle.shape) if size != 1]
     if 1 in source.shape or tuple(middle.shape[axis] for axis in axes) != source.shape:
         return None
-    return {"broadcast_dimensions": dense_ints(*(op.broadcast_dimensions.ints[axis] for axis in axes))}
+    return {"broadcast_dimensions": [op.broadcast_dimensions.ints[axis] for axis in axes]}
 
 
 def _slice(op: Slice, inner: Slice) -> dict[str, Any] | None:
@@ -229,13 +217,12 @@ def _slice(op: Slice, inner: Slice) -> dict[str, Any] | None:
     starts = [first + start * step for first, start, step in zip(firsts, op.start_indices.sizes, steps, strict=True)]
     strides = [stride * step for stride, step in zip(op.strides.sizes, steps, strict=True)]
     limits = [start + (size - 1) * step + 1 for start, size, step in zip(starts, type.shape, strides, strict=True)]
-    lists: dict[str, list[Size]] = {"start_indices": starts, "limit_indices": limits, "strides": strides}
-    return {name: dense_ints(*numbers) for name, numbers in lists.items()}
+    return {"start_indices": starts, "limit_indices": limits, "strides": strides}
 
 
 def _reverse(op: Reverse, inner: Reverse) -> dict[str, Any]:
     """Drops axes that are reversed twice."""
-    return {"dimensions": dense_ints(*sorted(set(op.dimensions.ints) ^ set(inner.dimensions.ints)))}
+    return {"dimensions": sorted(set(op.dimensions.ints) ^ set(inner.dimensions.ints))}
 
 
 def _concatenate(op: Concatenate, rewriter: Rewriter) -> bool:
@@ -244,8 +231,7 @@ def _concatenate(op: Concatenate, rewriter: Rewriter) -> bool:
     if not full or len(full) == len(op.inputs):
         return False
     made = rewriter.build(Concatenate, inputs=full, dimension=op.dimension, out=op.out.type)
-    rewriter.replace(op, [made.out])
-    return True
+    return rewriter.replace(op, [made.out])
 
 
 def _starts(op: DynamicSlice | DynamicUpdateSlice) -> list[Size] | None:
@@ -264,18 +250,13 @@ def _dynamic_slice(op: DynamicSlice, rewriter: Rewriter) -> bool:
     starts = _starts(op)
     if starts is None:
         return False
-    rewriter.replace(op, [_window(rewriter, op.operand_, starts, op.window)])
-    return True
+    return rewriter.replace(op, [_window(rewriter, op.operand_, starts, op.window)])
 
 
 def _gather(op: Gather, rewriter: Rewriter) -> bool:
     """A gather of one slice at a known place is a slice: `x[:, 0]` of a symbolic size."""
-    axes, known, shape, window = (
-        op.axes,
-        _constant(op.start_indices),
-        tensor_of(op.operand_).shape,
-        op.slice_sizes.sizes,
-    )
+    axes, known = op.axes, _constant(op.start_indices)
+    shape, window = tensor_of(op.operand_).shape, op.slice_sizes.sizes
     count = len(axes.start_index_map)
     single = tensor_of(op.start_indices).num_elements == count and tensor_of(op.out).num_elements == prod(window)
     if known is None or not single or axes.operand_batching_dims:
@@ -286,8 +267,7 @@ def _gather(op: Gather, rewriter: Rewriter) -> bool:
     if is_dynamic(*starts):
         return False
     sliced = _window(rewriter, op.operand_, starts, window)
-    rewriter.replace(op, [rewriter.build(Reshape, operand_=sliced, out=op.out.type).out])
-    return True
+    return rewriter.replace(op, [rewriter.build(Reshape, operand_=sliced, out=op.out.type).out])
 
 
 def _window(rewriter: Rewriter, value: Value, starts: Sequence[Size], sizes: Sequence[Size]) -> Value:
@@ -301,8 +281,7 @@ def _dynamic_update_slice(op: DynamicUpdateSlice, rewriter: Rewriter) -> bool:
     update = tensor_of(op.update)
     if update.num_elements != 0 and update != tensor_of(op.operand_):
         return False
-    rewriter.replace(op, [op.update if update == tensor_of(op.operand_) else op.operand_])
-    return True
+    return rewriter.replace(op, [op.update if update == tensor_of(op.operand_) else op.operand_])
 
 
 def _reduce_of_one(op: Operation, rewriter: Rewriter) -> bool:
@@ -315,12 +294,11 @@ def _reduce_of_one(op: Operation, rewriter: Rewriter) -> bool:
     shape = tensor_of(op.results[0]).shape
     starts = [Tensor(rewriter, value).broadcast(shape).value for value in op.init_values]
     elements = [Tensor(rewriter, value).reshape(*shape).value for value in op.inputs]
-    rewriter.replace(op, apply_to_tensors(rewriter, op.body.block, [*starts, *elements], shape))
-    return True
+    return rewriter.replace(op, apply_to_tensors(rewriter, op.body.block, [*starts, *elements], shape))
 
 
 _DATA_MOVEMENT: Final[dict[str, tuple[Pattern, ...]]] = {
-    "reshape": (_unchanged, _merge(Reshape, Reshape, _no_fields), _reshape_of_repeated),
+    "reshape": (_unchanged, _merge(Reshape, Reshape, lambda op, inner: {}), _reshape_of_repeated),
     "transpose": (_unchanged, _as_reshape, _merge(Transpose, Transpose, _transpose)),
     "broadcast_in_dim": (
         _unchanged,
@@ -335,7 +313,7 @@ _DATA_MOVEMENT: Final[dict[str, tuple[Pattern, ...]]] = {
     "dynamic_slice": (_dynamic_slice,),
     "dynamic_update_slice": (_dynamic_update_slice,),
     "gather": (_gather,),
-    "bitcast_convert": (_unchanged, _merge(BitcastConvert, BitcastConvert, _no_fields)),
+    "bitcast_convert": (_unchanged, _merge(BitcastConvert, BitcastConvert, lambda op, inner: {})),
     "convert": (_unchanged,),
     "select": (_select,),
     "reduce": (_reduce_of_one,),

@@ -46,8 +46,7 @@ def fold(op: Operation, rewriter: Rewriter) -> bool:
     if len(operands) != len(makers) or not _pays(op, operands):
         return False
     value = rule(op, operands)
-    rewriter.replace(op, [rewriter.build(Constant, value=value, out=value.type).result])
-    return True
+    return rewriter.replace(op, [rewriter.build(Constant, value=value, out=value.type).result])
 
 
 def _pays(op: Operation, operands: list[DenseElements]) -> bool:
@@ -88,11 +87,6 @@ def _shaped(value: DenseElements, shape: tuple[int, ...]) -> Array:
     return np.array(np.broadcast_to(array.reshape(-1)[0], shape) if value.is_splat else array)
 
 
-def _same_data(op: Operation, operands: list[DenseElements]) -> DenseElements:
-    """The same elements in another shape."""
-    return DenseElements(tensor_of(op.results[0]), operands[0].data)
-
-
 def _moved(move: Callable[[Any, Array], Array]) -> Fold:
     """A rule for an op that moves elements; a splat stays a splat."""
 
@@ -106,17 +100,9 @@ def _moved(move: Callable[[Any, Array], Array]) -> Fold:
     return rule
 
 
-def _transpose(op: Transpose, array: Array) -> Array:
-    return array.transpose(op.permutation.ints)
-
-
 def _slice(op: Slice, array: Array) -> Array:
     bounds = zip(op.start_indices.ints, op.limit_indices.ints, op.strides.ints, strict=True)
     return array[tuple(slice(*bound) for bound in bounds)]
-
-
-def _reverse(op: Reverse, array: Array) -> Array:
-    return np.flip(array, op.dimensions.ints)
 
 
 def _broadcast(op: BroadcastInDim, array: Array) -> Array:
@@ -172,10 +158,10 @@ def _update(op: DynamicUpdateSlice, operands: list[DenseElements]) -> DenseEleme
 
 
 _RULES: Final[dict[type[Operation], Fold]] = {
-    Reshape: _same_data,
-    Transpose: _moved(_transpose),
+    Reshape: lambda op, operands: DenseElements(tensor_of(op.results[0]), operands[0].data),
+    Transpose: _moved(lambda op, array: array.transpose(op.permutation.ints)),
     Slice: _moved(_slice),
-    Reverse: _moved(_reverse),
+    Reverse: _moved(lambda op, array: np.flip(array, op.dimensions.ints)),
     BroadcastInDim: _moved(_broadcast),
     Concatenate: _concatenate,
     Pad: _pad,

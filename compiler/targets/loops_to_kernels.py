@@ -6,6 +6,8 @@
 The entry binds each buffer that the loop uses from its start on, once per element type. Where the recording swaps the
 state of a loop by copying all of it, the entry copies the ranges that commands access.
 
+A loop of one iteration, which the host submits in batches, may be too large for one kernel (`split_iterations.py`).
+
 An entry runs at most `MAX_ITERATIONS` iterations, or fewer on machines that limit the loops of an invocation. A
 recording dispatches it as often as a loop of known length needs, else for `MAX_ITERATIONS` iterations. A dispatch
 after the end of the loop does nothing.
@@ -15,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Final
 
 from orchestrion.compiler.flow.symbols import Names
 from orchestrion.compiler.ir.attributes import ArrayAttr, IntegerAttr, StringAttr, SymbolRef, attribute_of, dense_ints
@@ -23,43 +24,51 @@ from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.dims import ceildiv
 from orchestrion.compiler.ir.symbols import SymbolTables
-from orchestrion.compiler.ir.types import I32, TensorType, tensor
+from orchestrion.compiler.ir.types import I32, tensor
 from orchestrion.compiler.kernel.loop_entry import MAX_ITERATIONS, iterations_per_dispatch
 from orchestrion.compiler.profiles import known_profile
 from orchestrion.compiler.sequencer import hl_seq, ll_seq
 from orchestrion.compiler.sequencer.command_emitter import region_of
-from orchestrion.compiler.sequencer.share_bindings import share
 from orchestrion.schema.dtypes import BY_NAME
 
+from .command_ranges import CommandRanges
+from .split_iterations import SplitIteration, add_executable, share_buffers
 from .target import target
-
-#: Buffers that the devices of every target bind.
-LEAST_BUFFERS: Final = 4
 
 
 def run(program: hl_seq.Program) -> None:
     profile, machine = known_profile(program.profile), target(program.profile).machine(program.machine_name)
     if profile.control_flow or machine is None:
         return
-    tables, found, inside = SymbolTables(), list[ll_seq.Loop](), set[SymbolRef]()
-    for record in [op for op in program.walk() if isinstance(op, ll_seq.Record)]:
-        found += [op for op in record.body.block if isinstance(op, ll_seq.Loop)]
-    for loop in found:
-        merged = _Merged(loop, tables)
+    tables, found, inside = SymbolTables(), list[tuple[ll_seq.Loop, CommandRanges]](), set[SymbolRef]()
+    for loop in [
+        op for op in program.walk() if isinstance(op, ll_seq.Loop) and isinstance(op.parent_op, ll_seq.Record)
+    ]:
+        ranges = CommandRanges.of(loop, tables)
         inside |= {op.entry for op in loop.walk() if isinstance(op, ll_seq.Dispatch)}
+        loops = [loop]
+        if _count(loop) == 1:
+            loops = SplitIteration(loop, ranges, machine, program).split()
+        found += [(one, ranges) for one in loops]
+    for loop, ranges in found:
+        merged = _Merged(loop, ranges)
         function = next(op for op in loop.enclosing() if isinstance(op, ll_seq.RunLoop))
         entry = merged.entry(Names.of(program).fresh(f"{function.sym_name.value}_loop"))
-        most = iterations_per_dispatch(entry, machine)
-        count = loop.most.value if loop.most is not None else 0
+        count = _count(loop)
+        most = 1 if count == 1 else iterations_per_dispatch(entry, machine)
         body = entry.body.block.first
         assert isinstance(body, ll_seq.Loop)
         body.most = IntegerAttr(most, I32)
         dispatches = _replace(loop, entry, merged, ceildiv(count or MAX_ITERATIONS, most), program)
-        if profile.format == "spirv" and len(entry.bindings) > LEAST_BUFFERS:
-            share(entry, dispatches)
+        share_buffers(entry, dispatches, profile)
     if found:
         _erase_unused(program)
         _rename(program, inside)
+
+
+def _count(loop: ll_seq.Loop) -> int:
+    """The number of iterations of a recorded loop; 0 if it is unknown."""
+    return loop.most.value if loop.most is not None else 0
 
 
 @dataclass
@@ -78,12 +87,11 @@ _Key = tuple[Value, str]
 class _Merged:
     """The entry of a loop under construction."""
 
-    def __init__(self, loop: ll_seq.Loop, tables: SymbolTables) -> None:
+    def __init__(self, loop: ll_seq.Loop, ranges: CommandRanges) -> None:
         self.loop = loop
-        self.tables = tables
         self.bindings: dict[_Key, _Binding] = {}
         self.block = Block()
-        self.ranges = [found for op in loop.walk() for found in self._ranges(op)]
+        self.ranges = ranges
 
     def entry(self, name: str) -> ll_seq.Entry:
         """The entry, in no executable."""
@@ -104,25 +112,6 @@ class _Merged:
             loc=self.loop.loc,
         )
 
-    def _entry_of(self, op: ll_seq.Dispatch) -> ll_seq.Entry:
-        entry = self.tables.lookup(op, op.entry)
-        assert isinstance(entry, ll_seq.Entry)
-        return entry
-
-    def _ranges(self, op: Operation) -> Iterator[tuple[Value, int, int, str]]:
-        """The ranges that a command accesses: memory, first byte, bytes, element type; empty if it does not say."""
-        match op:
-            case ll_seq.Dispatch():
-                entry = self._entry_of(op)
-                types = _types(entry)
-                for number, (memory, offset) in enumerate(zip(op.bindings, op.offsets.ints, strict=True)):
-                    yield memory, offset, int(ll_seq.length_of(entry.bindings.items[number])), types[number]
-            case ll_seq.Fill():
-                yield op.target, int(op.offset), int(op.length), str(op.value.type.element)
-            case ll_seq.Copy() if not _is_state(op):
-                yield op.source, int(op.source_offset), int(op.length), ""
-                yield op.target, int(op.target_offset), int(op.length), ""
-
     def _bind(self, memory: Value, offset: int, length: int, dtype: str, access: str) -> Value:
         """The argument of the entry for a range."""
         key = memory, dtype
@@ -142,7 +131,7 @@ class _Merged:
                 case ll_seq.Copy():
                     yield from self._copies(op)
                 case ll_seq.Fill():
-                    (found,) = self._ranges(op)
+                    (found,) = self.ranges.of_command(op)
                     goal = self._bind(*found, "write")
                     yield ll_seq.Fill.build(target=goal, offset=op.offset, length=op.length, value=op.value, loc=op.loc)
                 case ll_seq.Loop():
@@ -167,10 +156,10 @@ class _Merged:
         return ll_seq.Branch.build(selector=selector, offset=op.offset, type=op.type, arms=arms, loc=op.loc)
 
     def _part(self, op: ll_seq.Dispatch) -> ll_seq.Part:
-        entry = self._entry_of(op)
+        entry = self.ranges.entry_of(op)
         bound = [
             self._bind(*found, ll_seq.access_of(item))
-            for found, item in zip(self._ranges(op), entry.bindings, strict=True)
+            for found, item in zip(self.ranges.of_command(op), entry.bindings, strict=True)
         ]
         body = Block([ll_seq.BINDING] * len(bound))
         mapping: dict[Value, Value] = dict(zip(entry.body.block.arguments, body.arguments, strict=True))
@@ -179,40 +168,11 @@ class _Merged:
         return ll_seq.Part.build(kind=entry.kind, offsets=op.offsets, bindings=bound, body=Region([body]), loc=op.loc)
 
     def _copies(self, op: ll_seq.Copy) -> Iterator[ll_seq.Copy]:
-        """Copies of the ranges that matter: of a state those that commands access."""
-        known: dict[tuple[int, int], str] = {}
-        size, starts = int(op.length), (int(op.source_offset), int(op.target_offset))
-        for memory, offset, length, dtype in self.ranges:
-            for side, start in zip((op.source, op.target), starts, strict=True):
-                at = offset - start
-                if memory is side and 0 <= at and at + length <= size:
-                    known[at, length] = known.get((at, length)) or dtype
-        if not _is_state(op):
-            known = {(0, size): known.get((0, size), "")}
-        for (at, length), dtype in known.items():
-            moved = dtype or ("ui8" if length % 4 else "ui32")
-            first, second = starts[0] + at, starts[1] + at
-            source = self._bind(op.source, first, length, moved, "read")
-            goal = self._bind(op.target, second, length, moved, "write")
-            yield ll_seq.Copy.build(
-                source=source, source_offset=first, target=goal, target_offset=second, length=length, loc=op.loc
-            )
-
-
-def _is_state(op: ll_seq.Copy) -> bool:
-    """Whether a copy moves the next state of a loop over the present one."""
-    made = op.target.defining_op
-    return isinstance(made, ll_seq.Allocate) and made.lifetime.value == "state" and op.length == made.size
-
-
-def _types(entry: ll_seq.Entry) -> list[str]:
-    """The element type of each binding of an entry whose body is not lowered."""
-    found = ["ui8"] * len(entry.bindings)
-    for op in entry.body.block:
-        if isinstance(op, ll_seq.LoadInput | ll_seq.StoreOutput):
-            assert isinstance(op.value.type, TensorType)
-            found[entry.body.block.arguments.index(op.binding)] = str(op.value.type.element)  # type: ignore[arg-type]
-    return found
+        for copy, dtype in self.ranges.copies(op):
+            first, second, length = int(copy.source_offset), int(copy.target_offset), int(copy.length)
+            copy.set_operand(0, self._bind(op.source, first, length, dtype, "read"))
+            copy.set_operand(1, self._bind(op.target, second, length, dtype, "write"))
+            yield copy
 
 
 def _replace(
@@ -220,16 +180,9 @@ def _replace(
 ) -> list[ll_seq.Dispatch]:
     """Puts dispatches of the entry in the place of the loop. Returns them."""
     name = entry.sym_name.value
-    made = ll_seq.Executable.build(sym_name=name, body=Region([Block()]), loc=loop.loc)
-    made.body.block.append(entry)
-    instance = program.body.block.last
-    assert instance is not None
-    Builder.before(instance).insert(made)
     record = loop.parent_op
     assert isinstance(record, ll_seq.Record)
-    executable = Builder.before(record).build(
-        ll_seq.CreateExecutable, executable=SymbolRef(name), output=ll_seq.EXECUTABLE
-    )
+    executable = add_executable(entry, program, record)
     before, found = Builder.before(loop), []
     for _ in range(times):
         if isinstance(before.block, Block) and loop.prev_op is not None:
@@ -239,7 +192,7 @@ def _replace(
                 ll_seq.Dispatch,
                 entry=SymbolRef(name, (name,)),
                 offsets=dense_ints(*(0 for _ in merged.bindings)),
-                executable=executable.output,
+                executable=executable,
                 bindings=[memory for memory, _ in merged.bindings],
             )
         )

@@ -1,11 +1,18 @@
-"""mark-kernel-loops: marks the loops of a program that become one kernel (`CondBranch.kernel_loop`).
+"""mark-kernel-loops: marks the loops of a program that become one kernel (`CondBranch.kernel_loop`), and those that the
+host submits in batches (`CondBranch.batch`).
 
 A loop becomes one kernel where recordings hold no loops and devices bind any number of buffers. Its commands are small
 dispatches of static size, copies and fills, and its conditions are on the device or count to a constant. Loops inside
-it have a known number of iterations. An iteration, inner loops included, has at most `Machine.loop_ops` ops. The
-placement report has a row for each loop that stays with the host, with the reason. Later passes rely on the mark:
-`count-on-device` counts in memory, `record-control-flow` makes one `ll_seq.loop` of the blocks, and `loops-to-kernels`
-makes an entry of that.
+it have a known number of iterations. An iteration, inner loops included, has at most `Machine.loop_ops` ops. Later
+passes rely on the mark: `count-on-device` counts in memory, `record-control-flow` makes one `ll_seq.loop` of the
+blocks, and `loops-to-kernels` makes an entry of that.
+
+A loop with larger commands runs in batches if its condition is on the device and it contains no loop. Commands with
+more than `Machine.merged_ops` ops become entries with a predicate, and those between them kernels of one invocation. A
+branch inside chooses between small commands only. A batch has at most `MAX_BATCH_OPS` ops, so that limits end a call
+in time, and `MAX_BATCH` iterations.
+
+The placement report has a row for each loop that stays with the host, with the reason.
 """
 
 from __future__ import annotations
@@ -18,13 +25,13 @@ from orchestrion.compiler.flow import dialect as flow
 from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import IntegerAttr, SymbolRef
 from orchestrion.compiler.ir.core import Block, Operation, Value
-from orchestrion.compiler.ir.dominance import loop_blocks, predecessors
+from orchestrion.compiler.ir.dominance import Dominance, loop_blocks, predecessors, successors
 from orchestrion.compiler.ir.locations import Location
 from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import I32, TensorType
 from orchestrion.compiler.kernel.body import Body
 from orchestrion.compiler.kernel.dialect import MAX_PARAMETER_WORDS
-from orchestrion.compiler.kernel.loop_entry import Cost, cost_of_bytes, cost_of_part
+from orchestrion.compiler.kernel.loop_entry import Cost, cost_of_bytes, cost_of_part, estimated_cost
 from orchestrion.compiler.kernel.machine import Machine
 from orchestrion.compiler.kernel.reduction_limits import max_counted_iterations
 from orchestrion.compiler.options import Options
@@ -41,35 +48,44 @@ MAX_BINDINGS: Final = MAX_PARAMETER_WORDS
 MAX_DISPATCHES: Final = 64
 #: Levels of loops in each other.
 MAX_DEPTH: Final = 8
+#: Most iterations of a batch, and most ops; fewer iterations are a power of 2.
+MAX_BATCH: Final = 64
+MAX_BATCH_OPS: Final = 1 << 24
 
 
 def run(program: hl_seq.Program, options: Options) -> None:
     profile, machine = known_profile(program.profile), target(program.profile).machine(program.machine_name)
-    if profile.control_flow or profile.max_bindings is not None or machine is None or not machine.loop_ops:
+    if profile.control_flow or profile.max_bindings is not None or machine is None or not machine.merged_ops:
         return
     costs = _Costs(machine, SymbolTables(), {})
     for func in [op for op in program.body.block if isinstance(op, Func) and op.dims is None]:
-        for loc, reason in _mark(func, costs):
+        for loc, what, reason in _mark(func, costs):
             if options.recorder is not None:
-                options.recorder.not_taken(program.sym_name.value, "one kernel for a loop", loc, reason)
+                options.recorder.not_taken(program.sym_name.value, what, loc, reason)
 
 
 class _Refused(Exception):
-    """A loop does not become a kernel; the message is the reason."""
+    """A loop does not become a kernel, or batches; the message is the reason."""
 
 
-def _mark(func: Func, costs: _Costs) -> Iterator[tuple[Location, str]]:
-    """Marks the outermost loops that fit, and those inside them. Yields why others do not."""
+def _mark(func: Func, costs: _Costs) -> Iterator[tuple[Location, str, str]]:
+    """Marks the outermost loops that fit, and those inside them. Yields what others do not become, and why."""
     loops = _loops_of(func)
     done: set[Block] = set()
     for header, blocks in sorted(loops.items(), key=lambda item: -len(item[1])):
         if header in done:
             continue
         try:
+            if not costs.machine.loop_ops:
+                raise _Refused("an invocation of a GPU is slow")
             _check_buffers(blocks, blocks & set(loops), func, costs.tables)
             cost = costs.of_loop(header, loops)
         except _Refused as refused:
-            yield header.end.loc, str(refused)
+            yield header.end.loc, "one kernel for a loop", str(refused)
+            try:
+                _mark_batch(header, loops, func, costs)
+            except _Refused as reason:
+                yield header.end.loc, "batches of a loop", str(reason)
             continue
         most = MAX_DISPATCHES * max_counted_iterations(costs.machine) // (cost.iterations + 2)
         for inner in blocks & set(loops):
@@ -77,6 +93,30 @@ def _mark(func: Func, costs: _Costs) -> Iterator[tuple[Location, str]]:
             assert isinstance(branch, util.CondBranch)
             branch.kernel_loop = IntegerAttr(length if inner is not header or length <= most else 0, I32)
             done.add(inner)
+
+
+def _mark_batch(header: Block, loops: dict[Block, set[Block]], func: Func, costs: _Costs) -> None:
+    """Marks a loop that the host submits in batches. Raises _Refused."""
+    blocks, branch, dominance = loops[header], header.last, Dominance()
+    assert isinstance(branch, util.CondBranch)
+    if any(other in blocks for other in loops if other is not header):
+        raise _Refused("it contains a loop")
+    if not hl_seq.is_resource(branch.condition.type):
+        raise _Refused("the host counts its iterations, and submits them all at once")
+    _check_buffers(blocks, {header}, func, costs.tables)
+    latches = [block for block in blocks if header in successors(block)]
+    total = Cost()
+    for op in (op for block in func.body.blocks if block in blocks for op in block):
+        cost = costs.of_large(op) or costs.of_op(op, func)
+        total += cost
+        assert op.parent is not None
+        always = all(dominance.dominates(op.parent, latch) for latch in latches)
+        if not always and cost.ops > costs.machine.merged_ops:
+            raise _Refused(f"a branch contains {cost.ops} ops, {costs.machine.merged_ops} are the most")
+    most = MAX_BATCH_OPS // max(total.ops, 1)
+    if most < 2:
+        raise _Refused(f"an iteration has {total.ops} ops, {MAX_BATCH_OPS // 2} are the most")
+    branch.batch = IntegerAttr(min(MAX_BATCH, 1 << most.bit_length() - 1), I32)
 
 
 def _loops_of(func: Func) -> dict[Block, set[Block]]:
@@ -148,14 +188,14 @@ class _Costs:
             total += self.of_loop(one, loops, depth + 1).times(length)
         nested = {block for one in outer for block in loops[one]}
         for block in [block for block in func.body.blocks if block in blocks - nested]:
-            total = sum((self._of_op(op, func) for op in block), total)
+            total = sum((self.of_op(op, func) for op in block), total)
         if total.ops > self.machine.loop_ops:
             raise _Refused(f"an iteration has {total.ops} ops, {self.machine.loop_ops} are the most")
         if total.iterations > max_counted_iterations(self.machine) // 2 or depth > MAX_DEPTH:
             raise _Refused(f"an iteration has {total.iterations} iterations of loops in {depth} levels")
         return total
 
-    def _of_op(self, op: Operation, func: Func) -> Cost:
+    def of_op(self, op: Operation, func: Func) -> Cost:
         """The cost of an op of a block. Raises _Refused for one that has no place in a kernel."""
         match op:
             case flow.Dispatch():
@@ -177,10 +217,23 @@ class _Costs:
             case _:
                 raise _Refused(f"it contains {op.name}")
 
+    def of_large(self, op: Operation) -> Cost | None:
+        """The estimated cost of a dispatch that one invocation cannot run; None for any other op."""
+        if not isinstance(op, flow.Dispatch) or self._entry_of(op).dims is not None:
+            return None
+        if op.entry not in self.entries:
+            self.entries[op.entry] = self._of_entry(op)
+        return None if self.entries[op.entry] else estimated_cost(self._body_of(op))
+
     def _of_entry(self, dispatch: flow.Dispatch) -> Cost | None:
+        return (
+            None if self._entry_of(dispatch).dims is not None else cost_of_part(self._body_of(dispatch), self.machine)
+        )
+
+    def _entry_of(self, dispatch: flow.Dispatch) -> Func:
         func = self.tables.lookup(dispatch, dispatch.entry)
         assert isinstance(func, Func)
-        if func.dims is not None:
-            return None
-        tied = () if dispatch.tied is None else dispatch.tied.ints
-        return cost_of_part(Body.of_function(func, tied), self.machine)
+        return func
+
+    def _body_of(self, dispatch: flow.Dispatch) -> Body:
+        return Body.of_function(self._entry_of(dispatch), () if dispatch.tied is None else dispatch.tied.ints)

@@ -100,6 +100,15 @@ def test_any_number_of_rows(tmp_path: Path) -> None:
         same_bits(program(x, y), on_vulkan(DYNAMIC, x, y))
 
 
+def test_a_loop_in_batches(tmp_path: Path) -> None:
+    """Entries with a predicate, and a loop that submits several iterations at once."""
+    text = (EXAMPLES / "spectral_norm.mlir").read_text().replace("4x4x", "256x256x").replace("<4x", "<256x")
+    program = vulkan_program(text, tmp_path)
+    assert "_predicated" in "".join(program.files.values())
+    matrix = np.random.default_rng(7).normal(size=(256, 256)).astype(np.float32)
+    same_bits(program.build("gcc", *STRICT)(matrix), on_vulkan(text, matrix))
+
+
 @pytest.mark.parametrize("count", [1, 4, 1001])
 def test_fills_of_any_pattern_and_length(count: int, tmp_path: Path) -> None:
     program = vulkan_program(FILLS, tmp_path).build("gcc", *STRICT)

@@ -135,4 +135,4 @@ def test_types_that_do_not_fit_are_refused(type: str, message: str) -> None:
 
 
 def test_every_call_has_a_function() -> None:
-    assert set(dims.OPS) == {"floordiv", "mod", "max", "min"}
+    assert set(dims.FUNCTIONS) == {"floordiv", "mod", "max", "min"}

@@ -1,6 +1,7 @@
 """What can be asked of a compilation: targets, phases to start and stop at, dumps, IR after a pass; and what cannot."""
 
 import io
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +9,9 @@ import numpy as np
 import pytest
 
 from orchestrion import compiler, vm
-from orchestrion.compiler.driver import Compilation
+from orchestrion.compiler.driver import Compilation, CompileOptions
 from orchestrion.compiler.errors import ArgumentTypeError, CompileError
+from orchestrion.compiler.options import CHOICES, Settings
 from orchestrion.compiler.pipeline import PASSES, PHASES, passes_named, passes_of, phases_between
 from orchestrion.hal.policy import Policy
 from orchestrion.schema.container import open_file
@@ -44,12 +46,24 @@ def test_the_same_source_gives_the_same_bytes(tmp_path: Path) -> None:
         ({"report": 3}, "report=3: a compiler.Report expected"),
         ({"parameters": 3}, "parameters=3: the path of a file expected"),
         ({"max_allocation": "1"}, "max_allocation='1': a whole number of bytes expected"),
+        ({"schedules": 3}, "schedules=3: the path of a file expected"),
     ],
 )
 def test_options_of_the_wrong_type(options: dict[str, Any], expected: str) -> None:
     with pytest.raises(ArgumentTypeError) as caught:
         compiler.compile(PROGRAM, **options)
     assert str(caught.value) == expected
+
+
+def test_an_option_that_there_is_not() -> None:
+    with pytest.raises(TypeError, match="no option is called target; options are targets, encodings, machines"):
+        compiler.compile(PROGRAM, target="spirv")  # type: ignore[call-arg]
+
+
+def test_options_have_one_name() -> None:
+    """An option of `compile` and one of the passes are fields of a compilation; so is one with several values."""
+    named = {field.name for field in fields(Compilation)}
+    assert {*CompileOptions.__annotations__, *CHOICES, *(field.name for field in fields(Settings))} <= named
 
 
 def test_every_phase_is_dumped(tmp_path: Path) -> None:

@@ -155,11 +155,12 @@ def test_a_convolution_divides_in_no_loop(target: str, stride: int, order: Any, 
     """The padded image is a dispatch of its own; the other finds its places by adding."""
     pads, dot = bodies(convolution(stride, order), target, *shapes)
     loops = [op for op in dot.walk() if isinstance(op, For)]
-    assert loops and not any(isinstance(op, For) for op in pads.walk())
+    assert loops
     winograd = target == "cpu" and stride == 1 and order[0] == "NHWC"  # divides once per square of results
     if winograd:
         loops = [loop for loop in loops if any(isinstance(op, MultiplyAdd) for op in loop.body.block.ops)]
         assert loops
+    loops += [op for op in pads.walk() if isinstance(op, For)]  # native code copies whole lines
     inside = [op.name for loop in loops for op in loop.body.block.ops]
     assert not [name for name in inside if "divide" in name or "remainder" in name]
 

@@ -63,7 +63,29 @@ def test_nan_wins_and_zeros_have_an_order(level: str, length: int, load_on: Load
     x[4], x[5], x[6] = -np.abs(x[4]), -0.0, 0.0
     x[5, length - 1], x[6, 0] = 0.0, -0.0
     x[7, :] = -0.0
-    greatest, least, _ = _results(load_on, _extrema, x, level)
+    _check_extrema(x, *_results(load_on, _extrema, x, level)[:2])
+
+
+@pytest.mark.parametrize("level", USABLE)
+def test_nan_wins_and_zeros_have_an_order_in_a_pool(level: str, load_on: LoadOn) -> None:
+    """The only window of 3 x 3 of 18 channels; `x` has a row for each."""
+    x = np.random.default_rng(5).standard_normal((9, 9)).astype(np.float32)
+    x[0, 8], x[1, 4], x[2, 3], x[3, 5] = np.nan, np.copysign(np.float32(np.nan), np.float32(-1)), np.inf, -np.inf
+    x[4], x[5], x[6], x[7] = -np.abs(x[4]), -0.0, 0.0, -0.0
+    x[5, 8], x[6, 0] = 0.0, -0.0
+    x = np.concatenate([x, x])
+    image = np.ascontiguousarray(x.T).reshape(1, 3, 3, 18)
+
+    def pools(image: Any) -> Any:
+        window = (1, 3, 3, 1), (1, 1, 1, 1), "VALID"
+        ends = (jax.lax.max, -np.inf), (jax.lax.min, np.inf)
+        return [jax.lax.reduce_window(image, np.float32(start), reducer, *window).ravel() for reducer, start in ends]
+
+    _check_extrema(x, *_results(load_on, pools, image, level))
+
+
+def _check_extrema(x: Any, greatest: Any, least: Any) -> None:
+    """Checks the extrema of rows, of which the sixth to the eighth are zeros with signs."""
     np.testing.assert_array_equal(greatest, x.max(-1))
     np.testing.assert_array_equal(least, x.min(-1))
     assert not np.signbit(greatest[5:7]).any() and np.signbit(least[5:7]).all()

@@ -116,7 +116,7 @@ def on_host(monkeypatch: pytest.MonkeyPatch, device: str) -> Callable[[], None]:
 
     def leave() -> None:
         made_for = target(TARGETS[device])
-        rows = {name: replace(row, loop_ops=0) for name, row in made_for.machines.items()}
+        rows = {name: replace(row, merged_ops=0) for name, row in made_for.machines.items()}
         monkeypatch.setattr(type(made_for), "machines", rows)
 
     return leave

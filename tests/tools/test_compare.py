@@ -50,7 +50,7 @@ def need(device: str) -> None:
 def faulty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A module whose OpenCL program adds where the other program multiplies. The host runs its loop."""
     pytest.importorskip("jaxlib")
-    rows = {name: replace(row, loop_ops=0) for name, row in TARGET.machines.items()}
+    rows = {name: replace(row, merged_ops=0) for name, row in TARGET.machines.items()}
     monkeypatch.setattr(type(TARGET), "machines", rows)
     text = Compilation(targets=("reference", "opencl")).text(PROGRAM, "executables")
     wrong, count = re.subn(r'"kernel.multiply"(?=\(%\w+, %\w+\) : \(f32, f32\))', '"kernel.add"', text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
 
+from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.kernel import dialect as k
 from orchestrion.compiler.targets.c_text.body import BodyText
@@ -109,6 +110,11 @@ class CBody(BodyText):
             for value in outer.body.block.arguments[1:]:
                 self._line(f"IN_MEMORY({self.names[value]});")
         super().loop(op)
+
+    def call(self, op: k.Call) -> None:
+        if k.length_of(op.output) > 1:
+            raise CompileError([Diagnostic("style c: no function on vectors", op.loc, op.name)])
+        super().call(op)
 
     def _is_blend(self, op: k.Scalar) -> bool:
         if self.forms is None or op.primitive.name != "select" or k.dtype_of(op.output).kind != FLOAT:

@@ -208,7 +208,7 @@ class ProgramText:
     def kernel_texts(self) -> list[str]:
         """The shared functions of kernels, and the kernels."""
         apart = bindings_apart(recording.recorded for recording in self.recordings)
-        functions = Functions((), CBody, is_reserved)
+        functions = Functions((), lambda lanes: CBody, is_reserved)
         kernels = [
             KernelText(
                 kernel.name, kernel.entry.body.block, kernel.signature, functions.callee, apart[kernel.name],

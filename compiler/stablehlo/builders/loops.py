@@ -11,7 +11,7 @@ from orchestrion.compiler.ir.types import I32, TensorType
 from orchestrion.compiler.stablehlo.ops.contraction import Return
 from orchestrion.compiler.stablehlo.ops.control_flow import While
 
-from .tensors import Tensor
+from .tensors import Tensor, build
 
 Body = Callable[[Tensor, list[Tensor]], Sequence[Tensor]]
 
@@ -40,9 +40,7 @@ def counted_loop(iterations: Size, inits: Sequence[Tensor], body: Body) -> list[
 
 
 def while_loop(inits: Sequence[Tensor], test: Body, body: Body) -> list[Tensor]:
-    """Runs `body` while `test` is true, both on the iteration number and the carried values; returns the final carried
-    values.
-    """
+    """Runs `body` while `test` is true, on the iteration number and the carried values; returns the final values."""
     rewriter, types = inits[0].rewriter, [TensorType((), I32), *(init.type for init in inits)]
 
     def step(iteration: Tensor, *carried: Tensor) -> Sequence[Tensor]:
@@ -51,6 +49,4 @@ def while_loop(inits: Sequence[Tensor], test: Body, body: Body) -> list[Tensor]:
 
     cond = region_of(rewriter, types, lambda iteration, *carried: test(iteration, list(carried)))
     following = region_of(rewriter, types, step)
-    values = [value.value for value in (inits[0].int32(0), *inits)]
-    made = rewriter.build(While, inits=values, cond=cond, body=following, out=types)
-    return [Tensor(rewriter, value) for value in made.results[1:]]
+    return build(rewriter, While, inits=[inits[0].int32(0), *inits], cond=cond, body=following, out=types)[1:]

@@ -17,12 +17,10 @@ from orchestrion.compiler.ir.attributes import (
     FLOAT_CODES,
     PARTS,
     ArrayAttr,
-    BoolAttr,
     DenseElements,
     DialectAttr,
     DimArray,
     IntegerAttr,
-    dense_ints,
 )
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.dims import Dim, ceildiv
@@ -117,8 +115,8 @@ class Tensor:
     # Other tensors
 
     def build(self, cls: OpClass, **fields: Any) -> Tensor:
-        """The first result of a new op."""
-        return Tensor(self.rewriter, self.rewriter.build(cls, **fields).results[0])
+        """The first result of a new op; see `build`."""
+        return build(self.rewriter, cls, **fields)[0]
 
     def splat(self, number: Number, type: TensorType) -> Tensor:
         """A number as a tensor of a type that can hold it."""
@@ -201,9 +199,8 @@ class Tensor:
 
     def compare(self, direction: str, other: Tensor | Number) -> Tensor:
         """Compares by EQ, NE, LT, LE, GT or GE; NaN makes all but NE false."""
-        rhs, attribute = self.of(other).value, DialectAttr("stablehlo", f"comparison_direction {direction}")
-        out = self.type.with_element(I1)
-        return self.build(Compare, lhs=self.value, rhs=rhs, comparison_direction=attribute, out=out)
+        attribute, out = DialectAttr("stablehlo", f"comparison_direction {direction}"), self.type.with_element(I1)
+        return self.build(Compare, lhs=self, rhs=self.of(other), comparison_direction=attribute, out=out)
 
     def eq(self, other: Tensor | Number) -> Tensor:
         """Whether elements are equal."""
@@ -235,13 +232,13 @@ class Tensor:
         """A conversion to another element type; this tensor if it has that type."""
         if self.dtype.name == element:
             return self
-        return self.build(Convert, operand_=self.value, out=self.type.with_element(scalar(element)))
+        return self.build(Convert, operand_=self, out=self.type.with_element(scalar(element)))
 
     def bitcast(self, element: str) -> Tensor:
         """The same bits in another element type of the same width; this tensor if it has that type."""
         if self.dtype.name == element:
             return self
-        return self.build(BitcastConvert, operand_=self.value, out=self.type.with_element(scalar(element)))
+        return self.build(BitcastConvert, operand_=self, out=self.type.with_element(scalar(element)))
 
     # Floats and their bits
 
@@ -282,21 +279,21 @@ class Tensor:
         """The same elements in another shape."""
         if self.shape == shape:
             return self
-        return self.build(Reshape, operand_=self.value, out=self.type.with_shape(shape))
+        return self.build(Reshape, operand_=self, out=self.type.with_shape(shape))
 
     def transpose(self, *order: int) -> Tensor:
         """Result axis i is axis order[i]."""
         if list(order) == sorted(order):
             return self
         out = self.type.with_shape(tuple(self.shape[axis] for axis in order))
-        return self.build(Transpose, operand_=self.value, permutation=dense_ints(*order), out=out)
+        return self.build(Transpose, operand_=self, permutation=order, out=out)
 
     def broadcast(self, shape: Sizes, axes: Ints = ()) -> Tensor:
         """Broadcasts to `shape`: axis i becomes axis axes[i]."""
         out = self.type.with_shape(tuple(shape))
         if out == self.type and list(axes) == list(range(len(shape))):
             return self
-        return self.build(BroadcastInDim, operand_=self.value, broadcast_dimensions=dense_ints(*axes), out=out)
+        return self.build(BroadcastInDim, operand_=self, broadcast_dimensions=axes, out=out)
 
     def slice(self, starts: Sizes, limits: Sizes, strides: Sizes = ()) -> Tensor:
         """The elements from `starts` up to `limits`, exclusive, `strides` apart; 1 apart by default."""
@@ -304,14 +301,8 @@ class Tensor:
         shape = tuple(ceildiv(end - start, step) for start, end, step in zip(starts, limits, steps, strict=True))
         if shape == self.shape:
             return self
-        return self.build(
-            Slice,
-            operand_=self.value,
-            start_indices=dense_ints(*starts),
-            limit_indices=dense_ints(*limits),
-            strides=dense_ints(*steps),
-            out=self.type.with_shape(shape),
-        )
+        out = self.type.with_shape(shape)
+        return self.build(Slice, operand_=self, start_indices=starts, limit_indices=limits, strides=steps, out=out)
 
     def cut(self, axis: int, start: dims.Size, limit: dims.Size, stride: dims.Size = 1) -> Tensor:
         """The elements from `start` up to `limit`, exclusive, of one axis, `stride` apart."""
@@ -327,7 +318,7 @@ class Tensor:
         """Reverses the order of elements along axes."""
         if not axes:
             return self
-        return self.build(Reverse, operand_=self.value, dimensions=dense_ints(*axes), out=self.type)
+        return self.build(Reverse, operand_=self, dimensions=axes, out=self.type)
 
     def pad(self, low: Sizes, high: Sizes, fill: Tensor | None = None, interior: Sizes = ()) -> Tensor:
         """Adds elements before each axis, behind it, and between neighbours: zeros, unless `fill` is given. Negative
@@ -339,11 +330,11 @@ class Tensor:
         rows = zip(low, self.shape, gaps, high, strict=True)
         return self.build(
             Pad,
-            operand_=self.value,
-            padding_value=(self.zeros(()) if fill is None else fill).value,
-            edge_padding_low=dense_ints(*low),
-            edge_padding_high=dense_ints(*high),
-            interior_padding=dense_ints(*gaps),
+            operand_=self,
+            padding_value=self.zeros(()) if fill is None else fill,
+            edge_padding_low=low,
+            edge_padding_high=high,
+            interior_padding=gaps,
             out=self.type.with_shape(tuple(before + spread(size, gap) + after for before, size, gap, after in rows)),
         )
 
@@ -379,14 +370,8 @@ class Tensor:
         """
         lists = "".join(f"{key} = {list(value)}, " for key, value in axes.items() if value)
         numbers = DialectAttr("stablehlo.gather", f"{lists}index_vector_dim = {len(at.shape)}")
-        return self.build(
-            Gather,
-            operand_=self.value,
-            start_indices=at.value,
-            dimension_numbers=numbers,
-            slice_sizes=dense_ints(*sizes),
-            out=self.type.with_shape(tuple(shape)),
-        )
+        fields = {"start_indices": at, "dimension_numbers": numbers, "slice_sizes": sizes}
+        return self.build(Gather, operand_=self, **fields, out=self.type.with_shape(tuple(shape)))
 
     def reduce(self, axes: Ints, name: str = "add", start: Tensor | None = None) -> Tensor:
         """Reduces along axes, with `add` or another elementwise op; starts with zero unless `start` is given."""
@@ -403,28 +388,24 @@ class Tensor:
         """`dot_general`; the result has this element type. `precision`: its `precision_config`."""
         fields = {} if precision is None else {"precision_config": precision}
         out, numbers = self.type.with_shape(dimensions.shape(self.type, other.type)), dimensions.attribute()
-        return self.build(DotGeneral, lhs=self.value, rhs=other.value, dot_dimension_numbers=numbers, out=out, **fields)
+        return self.build(DotGeneral, lhs=self, rhs=other, dot_dimension_numbers=numbers, out=out, **fields)
 
     # Places that are known at run time
 
-    def _indices(self, starts: Sequence[Tensor | dims.Size]) -> list[Value]:
+    def _indices(self, starts: Sequence[Tensor | dims.Size]) -> list[Tensor]:
         """Start indices; a number gets the type of the others, or i32."""
         like = next((start for start in starts if isinstance(start, Tensor)), None) or self.int32(0)
-        return [like.of(start).value for start in starts]
+        return [like.of(start) for start in starts]
 
     def dynamic_slice(self, starts: Sequence[Tensor | dims.Size], sizes: Sizes) -> Tensor:
         """`sizes` elements per axis from `starts` on."""
         places, out = self._indices(starts), self.type.with_shape(tuple(sizes))
-        return self.build(
-            DynamicSlice, operand_=self.value, start_indices=places, slice_sizes=dense_ints(*sizes), out=out
-        )
+        return self.build(DynamicSlice, operand_=self, start_indices=places, slice_sizes=sizes, out=out)
 
     def updated(self, starts: Sequence[Tensor | dims.Size], update: Tensor) -> Tensor:
         """This tensor with the elements from `starts` on replaced by those of `update`."""
         places = self._indices(starts)
-        return self.build(
-            DynamicUpdateSlice, operand_=self.value, update=update.value, start_indices=places, out=self.type
-        )
+        return self.build(DynamicUpdateSlice, operand_=self, update=update, start_indices=places, out=self.type)
 
     def line(self, axis: int, at: Tensor) -> Tensor:
         """The elements at an index of an axis, without that axis."""
@@ -438,22 +419,32 @@ class Tensor:
         return self.updated(starts, line.reshape(*self.shape[:axis], 1, *self.shape[axis + 1 :]))
 
 
+def build(rewriter: Rewriter, cls: OpClass, **fields: Any) -> list[Tensor]:
+    """The results of a new op. Fields for its operands are tensors, or lists of them."""
+    made = rewriter.build(cls, **{name: _plain(given) for name, given in fields.items()})
+    return [Tensor(rewriter, result) for result in made.results]
+
+
+def _plain(given: Any) -> Any:
+    if isinstance(given, list | tuple):
+        return [_plain(one) for one in given]
+    return given.value if isinstance(given, Tensor) else given
+
+
 def index_type(count: dims.Size) -> Type:
     """The scalar type of indices below `count`: i32 if it suffices. Symbolic counts always fit i32."""
     return scalar("i32" if isinstance(count, Dim) or count < 1 << 31 else "i64")
 
 
 def splat(rewriter: Rewriter, number: Number, type: TensorType) -> Tensor:
-    """A number, which may be a symbolic size, as a tensor of a type that can hold it. Integers are reduced modulo its
-    width.
-    """
+    """A number or size as a tensor of a type that can hold it. Integers are reduced modulo the type's width."""
     element = str(type.element)
     if isinstance(number, Dim):
         size = rewriter.build(Size, value=DimArray((number,)), out=type.with_shape(()))
         return Tensor(rewriter, size.result).broadcast(type.shape)
     if element in PARTS:
         real = splat(rewriter, number, part_type(type))
-        return real.build(Complex, lhs=real.value, rhs=real.zeros().value, out=type)
+        return real.build(Complex, lhs=real, rhs=real.zeros(), out=type)
     if element in FLOAT_FORMATS:
         data = FLOAT_FORMATS[element].rounded(number).to_bytes(BY_NAME[element].itemsize, "little")
     elif element in FLOAT_CODES:
@@ -480,15 +471,8 @@ def iota(rewriter: Rewriter, shape: Sizes, axis: int, element: str = "i32") -> T
 def reduce_by(tensors: Sequence[Tensor], inits: Sequence[Tensor], axes: Ints, body: Region) -> list[Tensor]:
     """Reduces along axes by the region `body`, which the op takes over."""
     kept = tuple(size for axis, size in enumerate(tensors[0].shape) if axis not in axes)
-    made = tensors[0].rewriter.build(
-        Reduce,
-        inputs=[x.value for x in tensors],
-        init_values=[init.value for init in inits],
-        dimensions=dense_ints(*axes),
-        body=body,
-        out=[x.type.with_shape(kept) for x in tensors],
-    )
-    return [Tensor(tensors[0].rewriter, result) for result in made.results]
+    out = [x.type.with_shape(kept) for x in tensors]
+    return build(tensors[0].rewriter, Reduce, inputs=tensors, init_values=inits, dimensions=axes, body=body, out=out)
 
 
 def concatenate(tensors: Sequence[Tensor], axis: int) -> Tensor:
@@ -496,24 +480,15 @@ def concatenate(tensors: Sequence[Tensor], axis: int) -> Tensor:
     first = tensors[0]
     size = sum(one.shape[axis] for one in tensors)
     out = first.type.with_shape((*first.shape[:axis], size, *first.shape[axis + 1 :]))
-    inputs = [one.value for one in tensors]
-    return first.build(Concatenate, inputs=inputs, dimension=IntegerAttr(axis), out=out)
+    return first.build(Concatenate, inputs=tensors, dimension=axis, out=out)
 
 
 def sort(tensors: Sequence[Tensor], axis: int, comparator: Region) -> list[Tensor]:
     """The lines of the first tensor along an axis in the order of a comparator, the others by the same permutation.
     Elements that are equal keep their order.
     """
-    rewriter, types = tensors[0].rewriter, [x.type for x in tensors]
-    made = rewriter.build(
-        Sort,
-        inputs=[x.value for x in tensors],
-        dimension=IntegerAttr(axis),
-        is_stable=BoolAttr(True),
-        comparator=comparator,
-        out=types,
-    )
-    return [Tensor(rewriter, result) for result in made.results]
+    fields = {"dimension": axis, "is_stable": True, "comparator": comparator}
+    return build(tensors[0].rewriter, Sort, inputs=tensors, **fields, out=[x.type for x in tensors])
 
 
 def sort_with_places(x: Tensor, direction: str) -> list[Tensor]:
@@ -547,5 +522,4 @@ def replace(op: Operation, rewriter: Rewriter, made: Made) -> bool:
     tensors = [] if made is None else [made] if isinstance(made, Tensor) else made
     if made is None or [one.type for one in tensors] != [result.type for result in op.results]:
         return False
-    rewriter.replace(op, [one.value for one in tensors])
-    return True
+    return rewriter.replace(op, [one.value for one in tensors])

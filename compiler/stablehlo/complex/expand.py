@@ -116,10 +116,9 @@ def _split_block(block: Block, rewriter: Rewriter, parts: Parts) -> None:
     """Replaces complex values in a block whose arguments are already split."""
     ops = block.ops
     for op in ops:
-        for region in op.regions:
-            for inner in region.blocks:
-                _split_arguments(op, inner, parts)
-                _split_block(inner, rewriter, parts)
+        for inner in op.inner_blocks():
+            _split_arguments(op, inner, parts)
+            _split_block(inner, rewriter, parts)
         if any(map(is_complex, (*op.operands, *op.results))):
             rewriter.at(op, op.loc)
             _split_op(op, rewriter, parts)
@@ -173,10 +172,6 @@ def _part(op: Operation, rewriter: Rewriter, parts: Parts) -> Sequence[Value]:
     return [parts[op.operands[0]][isinstance(op, elementwise.Imag)]]
 
 
-def _complex(op: Operation, rewriter: Rewriter, parts: Parts) -> Sequence[Value]:
-    return op.operands
-
-
 def _constant(op: Constant, rewriter: Rewriter, parts: Parts) -> Sequence[Value]:
     type = part_type(tensor_of(op.out))
     element = str(type.element)
@@ -228,7 +223,7 @@ _SPREADS: Final = (Reduce, ReduceWindow, Scatter, Sort, If, Case, While)
 _RULES: Final[dict[type[Operation], Rule]] = {
     elementwise.Real: _part,
     elementwise.Imag: _part,
-    elementwise.Complex: _complex,
+    elementwise.Complex: lambda op, rewriter, parts: op.operands,
     Constant: _constant,
     Iota: _iota,
     DotGeneral: _product,

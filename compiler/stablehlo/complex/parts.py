@@ -17,7 +17,7 @@ def parts_of(x: Tensor) -> list[Tensor]:
         return [x]
     if isinstance(maker, Complex):
         return [Tensor(x.rewriter, part) for part in maker.operands]
-    return [x.build(cls, operand_=x.value, out=part_type(x.type)) for cls in (Real, Imag)]
+    return [x.build(cls, operand_=x, out=part_type(x.type)) for cls in (Real, Imag)]
 
 
 def tensor_of_parts(type: TensorType, parts: Sequence[Tensor]) -> Tensor:
@@ -26,7 +26,7 @@ def tensor_of_parts(type: TensorType, parts: Sequence[Tensor]) -> Tensor:
     if real.type == type:
         return real
     (imag,) = imaginary or [real.zeros()]
-    return real.build(Complex, lhs=real.value, rhs=imag.value, out=type)
+    return real.build(Complex, lhs=real, rhs=imag, out=type)
 
 
 def interleaved(parts: Sequence[Tensor]) -> Tensor:
@@ -54,7 +54,7 @@ def squared(x: Tensor) -> Tensor:
 
 def magnitude(x: Tensor) -> Tensor:
     """The magnitude of each element."""
-    return x.build(OPS["stablehlo.abs"], operand_=x.value, out=part_type(x.type)) if x.is_complex else abs(x)
+    return x.build(OPS["stablehlo.abs"], operand_=x, out=part_type(x.type)) if x.is_complex else abs(x)
 
 
 def greatest(x: Tensor, axes: Sequence[int]) -> Tensor:

@@ -33,9 +33,7 @@ def run(module: Module) -> None:
 
 
 def _work(op: Choice) -> float:
-    """Number of elements that would be computed; infinite if a branch contains other ops than elementwise ops and data
-    movement.
-    """
+    """Number of elements to compute; infinite if a branch has others than elementwise ops and data movement."""
     selected = sum(_elements(result) for result in op.results) * (len(op.regions) - 1)
     return selected + sum(_cost(inner) for branch in op.regions for inner in branch.block)
 

@@ -64,8 +64,7 @@ def _case_of_two(op: Case, rewriter: Rewriter) -> bool:
     op.regions.clear()
     types = [result.type for result in op.results]
     made = rewriter.build(If, pred=predicate, true_branch=branches[0], false_branch=branches[1], out=types)
-    rewriter.replace(op, made.results)
-    return True
+    return rewriter.replace(op, made.results)
 
 
 def _not(op: If, rewriter: Rewriter) -> bool:

@@ -29,18 +29,6 @@ def _side(x: Tensor) -> Tensor:
     return ((1.0 - x) * (1.0 + x)).op("sqrt")
 
 
-def _asin(x: Tensor) -> Tensor:
-    return x.op("atan2", _side(x))
-
-
-def _acos(x: Tensor) -> Tensor:
-    return _side(x).op("atan2", x)
-
-
-def _atan(x: Tensor) -> Tensor:
-    return x.op("atan2", 1.0)
-
-
 def _halves(a: Tensor) -> tuple[Tensor, Tensor]:
     """e^a / 2 and e^-a / 2 for a >= 0; e^a itself may be out of range."""
     root = (a * 0.5).op("exponential")
@@ -85,10 +73,6 @@ def _atanh(x: Tensor) -> Tensor:
     a = abs(x)
     ratio = (a + a) / (1.0 - a)
     return x.op("sign") * (ratio.op("log_plus_one") * 0.5)
-
-
-def _square(op: Operation, x: Tensor) -> Tensor:
-    return x * x
 
 
 def _infinity(op: Operation, x: Tensor) -> Tensor | None:
@@ -154,23 +138,22 @@ def _constant(op: Operation, rewriter: Rewriter) -> bool:
     value = op.get_as("value", DenseElements)
     if value is None or [value.type] != [result.type for result in op.results]:
         return False
-    rewriter.replace(op, [rewriter.build(Constant, value=value, out=value.type).result])
-    return True
+    return rewriter.replace(op, [rewriter.build(Constant, value=value, out=value.type).result])
 
 
 PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
-    "chlo.acos": (_unary(_acos),),
+    "chlo.acos": (_unary(lambda x: _side(x).op("atan2", x)),),
     "chlo.acosh": (_unary(_acosh),),
-    "chlo.asin": (_unary(_asin),),
+    "chlo.asin": (_unary(lambda x: x.op("atan2", _side(x))),),
     "chlo.asinh": (_unary(_asinh),),
-    "chlo.atan": (_unary(_atan),),
+    "chlo.atan": (_unary(lambda x: x.op("atan2", 1.0)),),
     "chlo.atanh": (_unary(_atanh),),
     "chlo.constant": (_constant,),
     "chlo.constant_like": (expansion(_constant_like, 1),),
     "chlo.mulhi": (expansion(_high_product, 2),),
     "chlo.cosh": (_unary(_cosh),),
     "chlo.sinh": (_unary(_sinh),),
-    "chlo.square": (expansion(_square, 1),),
+    "chlo.square": (expansion(lambda op, x: x * x, 1),),
     "chlo.tan": (_unary(lambda x: x.op("tan")),),
     **{f"chlo.{name}": (expansion(_infinity, 1),) for name in ("is_inf", "is_neg_inf", "is_pos_inf")},
 }

@@ -55,11 +55,6 @@ def expand_all(module: Module, lapack: str) -> None:
     rewrite(module, patterns)
 
 
-def _conj(op: Operation, x: Tensor) -> Tensor:
-    """`chlo.conj`; real numbers stay unchanged."""
-    return conjugate(x)
-
-
 def _on_complex(op: Operation, rewriter: Rewriter) -> bool:
     if not any(map(is_complex, op.operands)):
         return False
@@ -86,8 +81,7 @@ def _same(op: Operation, rewriter: Rewriter) -> bool:
         return False
     if any(value.defining_op is op for value in op.operands):  # nothing is verified yet
         return False
-    rewriter.replace(op, op.operands)
-    return True
+    return rewriter.replace(op, op.operands)
 
 
 def _identity(op: Operation, rewriter: Rewriter) -> bool:
@@ -100,8 +94,7 @@ def _return(op: Operation, rewriter: Rewriter) -> bool:
     if not isinstance(op.parent_op, Func) or op.results:
         return False
     rewriter.build(FuncReturn, values=op.operands)
-    rewriter.replace(op, [])
-    return True
+    return rewriter.replace(op, [])
 
 
 def _composite(op: Operation, rewriter: Rewriter) -> bool:
@@ -114,11 +107,9 @@ def _composite(op: Operation, rewriter: Rewriter) -> bool:
     types = [result.type for result in op.results]
     if name is not None and name.value in _UNARY and _is_function(op, name.value):
         kind = OPS.get(name.value, partial(UnregisteredOp, name.value))
-        rewriter.replace(op, rewriter.insert(kind(op.operands, types)).results)
-        return True
+        return rewriter.replace(op, rewriter.insert(kind(op.operands, types)).results)
     call = rewriter.build(Call, arguments=op.operands, callee=target, outputs=types)
-    rewriter.replace(op, call.results)
-    return True
+    return rewriter.replace(op, call.results)
 
 
 def _is_function(op: Operation, name: str) -> bool:
@@ -138,8 +129,7 @@ def _dot(op: Operation, rewriter: Rewriter) -> bool:
     numbers = DotDimensions((), (), (left.rank - 1,), (0,)).attribute()
     lhs, rhs = op.operands
     made = rewriter.build(DotGeneral, lhs=lhs, rhs=rhs, dot_dimension_numbers=numbers, out=op.results[0].type)
-    rewriter.replace(op, made.results)
-    return True
+    return rewriter.replace(op, made.results)
 
 
 def _plain(op: Operation, rewriter: Rewriter) -> bool:
@@ -169,7 +159,7 @@ PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
     **static_forms.PATTERNS,
     **TUPLE_PATTERNS,
     **{name: (expansion(compute_in_f32, None), *patterns) for name, patterns in _FUNCTIONS.items()},
-    "chlo.conj": (expansion(_conj, 1),),
+    "chlo.conj": (expansion(lambda op, x: conjugate(x), 1),),
     "chlo.next_after": (expansion(expand_chlo.next_after, 2),),
     "chlo.ragged_dot": (expansion(_ragged_dot, 3),),
     "chlo.scan": (_scan,),

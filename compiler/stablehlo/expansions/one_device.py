@@ -11,7 +11,7 @@ from typing import Final
 
 from orchestrion.compiler.ir.attributes import DenseElements
 from orchestrion.compiler.ir.core import Operation
-from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
+from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, erase_unused
 from orchestrion.compiler.ir.types import TensorType, scalar
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor, expansion, splat
 
@@ -43,16 +43,7 @@ def _first(op: Operation, rewriter: Rewriter) -> bool:
     type = TensorType((), scalar("ui32"))
     if op.operands or [result.type for result in op.results] != [type]:
         return False
-    rewriter.replace(op, [splat(rewriter, 0, type).value])
-    return True
-
-
-def _token(op: Operation, rewriter: Rewriter) -> bool:
-    """Drops a token op if nothing waits for it."""
-    if any(result.uses for result in op.results):
-        return False
-    rewriter.erase(op)
-    return True
+    return rewriter.replace(op, [splat(rewriter, 0, type).value])
 
 
 #: Collectives that give zeros to a device outside of all groups. For the others an empty list is one group of all
@@ -60,13 +51,13 @@ def _token(op: Operation, rewriter: Rewriter) -> bool:
 _NEEDS_GROUP: Final = frozenset({"stablehlo.collective_broadcast"})
 
 _ROWS: Final[dict[str, Pattern]] = {
-    "after_all": _token,
+    "after_all": erase_unused,
     "all_gather": expansion(_collective, None, None),
     "all_reduce": expansion(_collective, None, None),
     "all_to_all": expansion(_collective, None, None),
     "collective_broadcast": expansion(_collective, None, None),
     "collective_permute": expansion(_permute, 1),
-    "create_token": _token,
+    "create_token": erase_unused,
     "cross-replica-sum": expansion(_collective, None, None),
     "partition_id": _first,
     "reduce_scatter": expansion(_collective, None, None),

@@ -90,7 +90,7 @@ def _dot(op: Operation, lhs: Tensor, rhs: Tensor, dimensions: DotDimensions) -> 
         if [lhs.shape[axis] for axis in ours] != [rhs.shape[axis] for axis in theirs]:
             return None
     out = tensor_of(op.results[0]).with_shape(dimensions.shape(lhs.type, rhs.type))
-    return lhs.build(DotGeneral, lhs=lhs.value, rhs=rhs.value, dot_dimension_numbers=dimensions.attribute(), out=out)
+    return lhs.build(DotGeneral, lhs=lhs, rhs=rhs, dot_dimension_numbers=dimensions.attribute(), out=out)
 
 
 def _grouped(lhs: Tensor, sizes: Tensor, ragged: int, before: Sequence[int]) -> Tensor:

@@ -106,9 +106,7 @@ def _threefry(state: list[Tensor], shape: Shape, width: int) -> tuple[list[Tenso
 
 
 def _halved_axis(shape: Shape) -> int:
-    """The first axis of even size, else the first of the largest ones. Raises UndecidedError if symbolic sizes decide
-    it.
-    """
+    """The first axis of even size, else the first of the largest. Raises UndecidedError if sizes do not decide it."""
     for axis, size in enumerate(shape if len(shape) > 1 else ()):
         if is_dynamic(size % 2):
             raise UndecidedError(f"whether {size} is even, and its axis halved, depends on the sizes of a call")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
-from orchestrion.compiler.ir.attributes import BoolAttr, DenseElements, IntegerAttr
+from orchestrion.compiler.ir.attributes import DenseElements
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import tensor
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor, concatenate, replace
@@ -86,19 +86,11 @@ class _Transform:
         shape = list(value.shape)
         length, shape[axis], shape[-1] = int(shape[axis]), count, parts
         roots = plan.line_roots(length, self.sign)
-        return value.build(
-            LineFft,
-            operand_=value.value,
-            roots=self._constant(roots.T.reshape(length, 2)).value,
-            dimension=IntegerAttr(axis),
-            inverse=BoolAttr(self.inverse),
-            out=tensor(tuple(shape), self.element),
-        )
+        fields = {"roots": self._constant(roots.T.reshape(length, 2)), "dimension": axis, "inverse": self.inverse}
+        return value.build(LineFft, operand_=value, **fields, out=tensor(tuple(shape), self.element))
 
     def _four_steps(self, value: Tensor, axis: int, rows: int, count: int, to_real: bool) -> Tensor:
-        """Transforms a line as a matrix in row-major order; result k is row k // rows, column k % rows of another
-        matrix.
-        """
+        """Transforms a line as a matrix in row-major order; result k is row k // rows, column k % rows of another."""
         shape = value.shape
         columns = int(shape[axis]) // rows
         value = value.reshape(*shape[:axis], rows, columns, *shape[axis + 1 :])

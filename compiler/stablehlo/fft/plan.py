@@ -62,9 +62,7 @@ def _smooth(least: int, most: int) -> list[int]:
 
 
 def roots(numerators: Array, length: int, sign: int) -> Array:
-    """e^(sign 2 pi i numerator / length) as an array whose first axis has the two parts. Numerators are
-    integers >= 0.
-    """
+    """e^(sign 2 pi i numerator / length) as an array whose first axis has the two parts. Numerators are >= 0."""
     quarter = (4 * numerators + length // 2) // length
     angle = (4 * numerators - quarter * length) * (np.pi / 2 / length)  # at most an eighth of a turn
     cosine, sine = np.cos(angle), np.sin(angle)

@@ -11,14 +11,12 @@ from typing import Final
 from orchestrion.compiler.ir.attributes import ArrayAttr, DictAttr
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.types import Attribute
-from orchestrion.compiler.stablehlo.ops.func import Func
+from orchestrion.compiler.stablehlo.ops.func import ALIAS, NAME, TREES, Func
 
 from .parameters import KEY
 
 #: Attributes that later phases read.
-KEPT: Final = frozenset(
-    {"orchestrion.name", "orchestrion.doc", "orchestrion.trees", KEY, "tf.aliasing_output", "jax.buffer_donor"}
-)
+KEPT: Final = frozenset({NAME, "orchestrion.doc", TREES, KEY, ALIAS, "jax.buffer_donor"})
 
 #: Module ops that only a partitioner reads.
 MESHES: Final = frozenset({"sdy.mesh"})

@@ -59,7 +59,7 @@ def run(module: Module, options: Options) -> None:
         return
     if all(op.name in PASS_ON_TOKENS or is_callback(op) or not has_token(op) for op in module.walk()):
         drop_tokens(module)
-    while unneeded := [op for op in module.walk() if is_callback(op) and not _is_needed(op)]:
+    while unneeded := [op for op in module.walk() if is_callback(op) and not any(result.uses for result in op.results)]:
         for op in reversed(unneeded):
             op.erase()
         erase_dead(module)  # the ops that computed its operands may have used another one
@@ -69,10 +69,6 @@ def is_callback(op: Operation) -> bool:
     """Whether the op calls Python."""
     target = op.get_as("call_target_name", StringAttr) if op.name == "stablehlo.custom_call" else None
     return target is not None and _PYTHON.search(target.value) is not None
-
-
-def _is_needed(op: Operation) -> bool:
-    return any(result.uses for result in op.results)
 
 
 def callbacks_diagnostic(module: Module, is_dropping: bool) -> Diagnostic | None:
@@ -103,9 +99,7 @@ def _ways(has_equinox: bool, is_dropping: bool) -> Iterator[str]:
 
 
 def _lines(op: Operation, module: Module) -> Iterator[str]:
-    """A line with a callback's place and name; one line per caller of its function, if its own place is in
-    a library.
-    """
+    """A line with a callback's place and name; one line per caller of its function, if its place is in a library."""
     needed = any(result.uses and not is_token(result.type) for result in op.results)
     name = f"{_name(op)}, whose result is used" if needed else _name(op)
     for place in dict.fromkeys(_places(op, module)):

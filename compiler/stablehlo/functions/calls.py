@@ -5,6 +5,7 @@ from __future__ import annotations
 from orchestrion.compiler.ir.attributes import SymbolRef
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.ir.dominance import closure
 from orchestrion.compiler.stablehlo.ops.func import Call, Func
 
 
@@ -12,15 +13,13 @@ class CallGraph:
     """The functions of a module and the calls in each, in text order. Calls of undefined functions are omitted."""
 
     def __init__(self, module: Module) -> None:
-        named = ((op.symbol, op) for op in module.block if isinstance(op, Func))
+        named = ((op.symbol, op) for op in module.block.of(Func))
         self.functions = {name: op for name, op in named if name is not None}
         self.calls: dict[Func, list[tuple[Call, Func]]] = {
             func: [
                 (op, self.functions[callee.root])
-                for op in func.walk()
-                if isinstance(op, Call)
-                and (callee := op.get_as("callee", SymbolRef)) is not None
-                and callee.root in self.functions
+                for op in func.walk(Call)
+                if (callee := op.get_as("callee", SymbolRef)) is not None and callee.root in self.functions
             ]
             for func in self.functions.values()
         }
@@ -32,14 +31,8 @@ class CallGraph:
 
     def reachable(self) -> set[Func]:
         """The public functions and all functions that they call, directly or indirectly."""
-        stack = [func for func in self.functions.values() if func.is_public]
-        found = set(stack)
-        while stack:
-            for _, target in self.calls[stack.pop()]:
-                if target not in found:
-                    found.add(target)
-                    stack.append(target)
-        return found
+        public = [func for func in self.functions.values() if func.is_public]
+        return closure(public, lambda func: [target for _, target in self.calls[func]])
 
     def callees_first(self) -> tuple[list[Func], list[Call]]:
         """All functions, each after those that it calls, and the calls that close a cycle."""

@@ -24,7 +24,7 @@ from orchestrion.compiler.ir.locations import FileLoc, Location, NameLoc, walk
 from orchestrion.compiler.ir.parameters import parameter
 from orchestrion.compiler.ir.types import Attribute, FunctionType, TensorType
 from orchestrion.compiler.options import Options
-from orchestrion.compiler.stablehlo.ops.func import Func
+from orchestrion.compiler.stablehlo.ops.func import ALIAS, NAME, TREES, Func
 from orchestrion.schema.dtypes import BY_NAME
 from orchestrion.schema.safetensors import holds
 from orchestrion.schema.trees import decode, encode, without
@@ -34,9 +34,7 @@ from .parameters import KEY, attributes_of, set_arguments
 
 #: Minimum bytes of a constant that becomes a parameter.
 MIN_PARAMETER_BYTES: Final = 4096
-NAME: Final = "orchestrion.name"
-TREES: Final = "orchestrion.trees"
-_DONATED: Final = ("tf.aliasing_output", "jax.buffer_donor")
+_DONATED: Final = (ALIAS, "jax.buffer_donor")
 
 
 def run(module: Module, options: Options) -> None:
@@ -86,9 +84,7 @@ def _text(location: Location) -> str:
 
 
 def _mark_arguments(module: Module, wanted: Sequence[str], taken: set[str]) -> None:
-    """Marks the arguments named in `wanted`. Raises CompileError with everything that is wrong with them or their
-    names.
-    """
+    """Marks the arguments named in `wanted`. Raises CompileError with everything that is wrong with them."""
     graph = CallGraph(module)
     called = {target for calls in graph.calls.values() for _, target in calls}
     types: dict[str, TensorType] = {}

@@ -17,9 +17,8 @@ from .parameters import KEY, attributes_of, set_arguments
 
 
 def run(module: Module) -> None:
-    for func in module.block:
-        if isinstance(func, Func):
-            _take(func)
+    for func in module.block.of(Func):
+        _take(func)
 
 
 def _take(func: Func) -> None:

@@ -15,7 +15,7 @@ from orchestrion.compiler.ir.attributes import IntegerAttr
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, UnregisteredOp, Value
-from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
+from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, erase_unused
 from orchestrion.compiler.ir.types import TupleType, Type, scalar
 from orchestrion.compiler.stablehlo.ops.base import rebuilt
 from orchestrion.compiler.stablehlo.ops.func import Func, change_signature
@@ -30,10 +30,9 @@ _HANDS_ON: Final = frozenset(
 
 def run(module: Module) -> None:
     for op in list(module.walk()):
-        for region in op.regions:
-            for block in region.blocks:
-                if _any(block.arguments):
-                    _flatten_arguments(block)
+        for block in op.inner_blocks():
+            if _any(block.arguments):
+                _flatten_arguments(block)
         if isinstance(op, Func):
             change_signature(op, lambda type: _leaves([type]))
         elif op.name in _HANDS_ON and (_any(op.operands) or _any(op.results)):
@@ -97,16 +96,7 @@ def _element(op: Operation, rewriter: Rewriter) -> bool:
         return False
     if not 0 <= index.value < len(maker.operands) or maker.operands[index.value].type != op.results[0].type:
         return False
-    rewriter.replace(op, [maker.operands[index.value]])
-    return True
+    return rewriter.replace(op, [maker.operands[index.value]])
 
 
-def _tuple(op: Operation, rewriter: Rewriter) -> bool:
-    """Replaces a tuple built from all elements of another one by that tuple."""
-    if any(result.uses for result in op.results):
-        return False
-    rewriter.erase(op)
-    return True
-
-
-PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {ELEMENT: (_element,), TUPLE: (_tuple,)}
+PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {ELEMENT: (_element,), TUPLE: (erase_unused,)}

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from orchestrion.compiler.ir.attributes import BoolAttr
 from orchestrion.compiler.ir.dims import Size, is_dynamic
 from orchestrion.compiler.ir.types import F32, F64
 from orchestrion.compiler.stablehlo.builders.loops import counted_loop
@@ -48,9 +47,7 @@ def cholesky_factor(a: Tensor) -> Tensor:
 
 
 def triangular_solution(a: Tensor, b: Tensor, lower: bool, is_transposed: bool, unit: bool) -> Tensor:
-    """Solves op(a) x = b for matrices [batch, n, n] and [batch, n, m]; `lower` selects the triangle of a that is
-    read.
-    """
+    """Solves op(a) x = b for matrices [batch, n, n] and [batch, n, m]; `lower` selects the triangle that is read."""
     batch, n, m = b.shape
     a = transposed(a) if is_transposed else a
     backwards = lower == is_transposed
@@ -81,7 +78,7 @@ def _by_blocks(a: Tensor, b: Tensor) -> Tensor:
 
 def solve_rows(matrix: Tensor, rows: Tensor, factor: bool = False) -> Tensor:
     """The x with x L^T = rows, for the lower triangle L of `matrix`; `factor`: L is its lower Cholesky factor."""
-    return rows.build(RowSolve, matrix=matrix.value, rows=rows.value, factor=BoolAttr(factor), out=rows.type)
+    return rows.build(RowSolve, matrix=matrix, rows=rows, factor=factor, out=rows.type)
 
 
 def whole_blocks(size: Size) -> Size:

@@ -98,9 +98,7 @@ def reflect_from_left(a: Tensor, vector: Tensor, tau: Tensor) -> Tensor:
 
 
 def apply_q(packed: Tensor, taus: Tensor, c: Tensor, transposed: bool = False) -> Tensor:
-    """Q c, or Q^H c if `transposed`, for the m x m matrix Q with packed reflections [batch, m, >= k], and c [batch, m,
-    any].
-    """
+    """Q c, or Q^H c if `transposed`, for Q [m, m] as packed reflections [batch, m, >= k], and c [batch, m, any]."""
     iterations = taus.shape[1]
 
     def apply(iteration: Tensor, carried: list[Tensor]) -> Sequence[Tensor]:

@@ -78,9 +78,7 @@ def _sweep(number: Tensor, carried: list[Tensor]) -> Sequence[Tensor]:
 
 
 def _rotate(iteration: Tensor, carried: list[Tensor]) -> Sequence[Tensor]:
-    """Rotates all pairs. Rows so short that their products have few digits are rotated, but do not prolong the
-    sweeps.
-    """
+    """Rotates all pairs. Rows so short that their products have few digits do not prolong the sweeps."""
     cosines, rows, *turned = carried
     partner = rotations.partners(iteration, int(rows.shape[1]))
     theirs = conjugate(rotations.gather_lines(rows, partner, 1))

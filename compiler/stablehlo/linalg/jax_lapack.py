@@ -16,7 +16,7 @@ from orchestrion.compiler.ir.attributes import BoolAttr, DictAttr, IntegerAttr, 
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import Attribute, TensorType
-from orchestrion.compiler.stablehlo.builders.tensors import Tensor
+from orchestrion.compiler.stablehlo.builders.tensors import Tensor, build
 from orchestrion.compiler.stablehlo.complex.parts import conjugate, parts_of, tensor_of_parts
 from orchestrion.compiler.stablehlo.ops.base import is_complex, is_known, part_type, tensor_of
 from orchestrion.compiler.stablehlo.ops.custom_call import SHAPES, TYPED_FFI, CustomCall
@@ -108,23 +108,23 @@ def replace(op: Operation, rewriter: Rewriter) -> bool:
         inputs[0] = conjugate(inputs[0])
     if row.in_parts:
         inputs = [part for x in inputs for part in parts_of(x)]
-    made = rewriter.build(
+    ours = build(
+        rewriter,
         CustomCall,
-        inputs=[x.value for x in inputs],
+        inputs=inputs,
         call_target_name=row.function,
         backend_config=attributes,
         api_version=TYPED_FFI,
         out=[type for index in results for type in _types(op, row, index)],
     )
-    ours, new = [Tensor(rewriter, result) for result in made.results], {}
+    first, new = ours[0].value, dict[int, Tensor]()
     for index in results:
         count = len(_types(op, row, index))
         new[index] = tensor_of_parts(tensor_of(op.results[index]), ours[:count])
         ours = ours[count:]
     # the other results are unused
-    kept = [new[index].value if index in new else made.results[0] for index in range(len(op.results))]
-    rewriter.replace(op, kept)
-    return True
+    kept = [new[index].value if index in new else first for index in range(len(op.results))]
+    return rewriter.replace(op, kept)
 
 
 def _types(op: Operation, row: LapackCall, index: int) -> list[TensorType]:

@@ -78,9 +78,7 @@ def _trsm(op: Operation, flags: Flags, a: Tensor, b: Tensor) -> list[Tensor] | N
 
 
 def _potrf(op: Operation, flags: Flags, a: Tensor) -> list[Tensor] | None:
-    """The factor, with the other triangle unchanged; info is the index of the first pivot that is not positive, from
-    1.
-    """
+    """The factor, with the other triangle unchanged; info is the index, from 1, of the first pivot that is not > 0."""
     if len(a.shape) != 3 or a.shape[1] != a.shape[2]:
         return None
     made = cholesky_of(a, flags["lower"])

@@ -38,9 +38,7 @@ def lu_factors(a: Tensor) -> list[Tensor]:
 
 
 def _by_panels(a: Tensor) -> list[Tensor]:
-    """Factors matrices padded to whole panels; the padding has ones on the diagonal, and its rows are never
-    exchanged.
-    """
+    """Factors matrices padded to whole panels; the padding has ones on the diagonal, and is never exchanged."""
     batch, n, _ = a.shape
     size = whole_blocks(n)
 

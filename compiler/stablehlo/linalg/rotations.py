@@ -74,9 +74,7 @@ def diagonal(a: Tensor) -> Tensor:
 
 
 def sweeps(carried: Sequence[Tensor], left: Tensor, bound: Tensor, sweep: Body) -> list[Tensor]:
-    """Runs `sweep` while some `left` [batch] exceeds the bound; it returns the new `left`, then the other carried
-    values.
-    """
+    """Runs `sweep` while some `left` [batch] exceeds the bound; it returns the new `left`, then the carried values."""
 
     def is_unfinished(number: Tensor, carried: list[Tensor]) -> Sequence[Tensor]:
         return [(number < MAX_SWEEPS) & (carried[0] > bound).reduce((0,), "or")]

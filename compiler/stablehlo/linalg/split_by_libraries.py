@@ -18,7 +18,7 @@ from .lapack_loops import FUNCTIONS, is_large
 def split(module: Module, options: Options) -> None:
     """The pass split-by-libraries."""
     kinds = kinds_of(options)
-    calls = [op for op in module.walk() if isinstance(op, CustomCall) and op.function in FUNCTIONS]
+    calls = [op for op in module.walk(CustomCall) if op.function in FUNCTIONS]
     if not any(map(is_large, calls)):
         kinds = {"loops" if kind == "large" else kind for kind in kinds}
     if len(kinds) < 2 or not calls:

@@ -53,9 +53,7 @@ def cholesky_factor(a: Tensor) -> Tensor:
 
 
 def triangular_solution(a: Tensor, b: Tensor, lower: bool, is_transposed: bool, adjoint: bool, unit: bool) -> Tensor:
-    """Solves op(a) x = b for matrices [batch, n, n] and [batch, n, m]; `lower` selects the triangle of a that is
-    read.
-    """
+    """Solves op(a) x = b for matrices [batch, n, n] and [batch, n, m]; `lower` selects the triangle that is read."""
     if blocked_solves.supports(b):
         return blocked_solves.triangular_solution(a, b, lower, is_transposed, unit)
     n, forwards = b.shape[1], lower != is_transposed
@@ -109,9 +107,7 @@ def _triangular_solve(op: Operation, a: Tensor, b: Tensor) -> Tensor | None:
 def solve(
     a: Tensor, b: Tensor, left: bool, lower: bool, is_transposed: bool, adjoint: bool, unit: bool
 ) -> Tensor | None:
-    """Solves op(a) x = b, or x op(a) = b as a^T x^T = b^T. None if the batches and sizes of the matrices and right-hand
-    sides do not agree.
-    """
+    """Solves op(a) x = b, or x op(a) = b as a^T x^T = b^T. None if batches and sizes do not agree."""
     if a.type.element != b.type.element or len(a.shape) < 2 or len(b.shape) < 2 or b.type.num_elements == 0:
         return None
     n = b.shape[-2 if left else -1]

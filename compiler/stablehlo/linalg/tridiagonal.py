@@ -29,9 +29,7 @@ def gtsv(op: Operation, flags: dict[str, bool], *given: Tensor) -> list[Tensor] 
 
 
 def _eliminated(given: Tensor) -> Tensor:
-    """Eliminates the rows [batch, n, 3 + m] of a tridiagonal matrix; returns those of an upper triangle with three
-    diagonals.
-    """
+    """Eliminates the rows [batch, n, 3 + m] of a tridiagonal matrix; returns rows of three upper diagonals."""
     batch, n, width = given.shape
 
     def shifted(row: Tensor) -> Tensor:

@@ -107,9 +107,8 @@ class _Function:
         replace_operands(op, self.values.stored_form)
         for result in op.results:
             self.values.register_stored(result)
-        for region in op.regions:
-            for block in region.blocks:
-                self._block(block)
+        for block in op.inner_blocks():
+            self._block(block)
 
     def _combine(self, op: Operation) -> None:
         """Expands a reduction or a scatter: operands and computation in f32, rounding after it."""

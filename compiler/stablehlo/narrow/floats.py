@@ -134,9 +134,7 @@ def _power_of_two(word: Tensor, row: FloatFormat) -> Tensor:
 
 
 def _nearest_power(word: Tensor) -> Tensor:
-    """The f32 bits of the nearest power of two, ties to the greater; NaN for numbers that are not positive or too
-    large.
-    """
+    """The f32 bits of the nearest power of two, ties to the greater; NaN for numbers not positive or too large."""
     least = 1 << _MANTISSA - 1
     normal = word + least & _INFINITY
     number = (word < least + (least >> 1)).select(least, normal)

@@ -168,9 +168,7 @@ def dequantize(stored: Tensor, row: Quantized) -> Tensor:
 
 
 def quantize(number: Tensor, row: Quantized) -> Tensor:
-    """The integers of the storage type for numbers of the expressed type, rounded to even after the zero point is
-    added.
-    """
+    """The integers of the storage type for numbers of the expressed type: the zero point is added, then rounded."""
     scaled = number / _numbers(number, row, row.scales, row.expressed)
     if any(row.zero_points):
         scaled = scaled + _numbers(number, row, row.zero_points, row.expressed)

@@ -1,23 +1,23 @@
 """Base of StableHLO ops: a shape rule, checked against the result types in the text.
 
-A shape rule returns the result types that an op must have, or raises `ShapeError`. Ops on types that are not known yet
-(dynamic dimensions, quantized elements) are left to the legality check; the rules see only known types.
+A shape rule returns the result types that an op must have, or raises `ShapeError`. Rules that tensor bytecode has as
+well stand in `schema/tensor_shapes.py`. Ops on types that are not known yet (dynamic dimensions, quantized elements)
+are left to the legality check; the rules see only known types.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 from orchestrion.compiler.ir.attributes import PARTS, DenseArray
 from orchestrion.compiler.ir.core import Operation, Trait, UnregisteredOp, Value
 from orchestrion.compiler.ir.declare import operand, result
-from orchestrion.compiler.ir.dims import Shape, bounds
+from orchestrion.compiler.ir.dims import Dim, Shape, bounds
 from orchestrion.compiler.ir.types import TensorType, Type, scalar
+from orchestrion.schema import tensor_shapes
 from orchestrion.schema.dtypes import BY_NAME, SIGNED, DType
-
-
-class ShapeError(ValueError):
-    """The operands or attributes of an op contradict each other."""
+from orchestrion.schema.tensor_shapes import ShapeError as ShapeError
 
 
 class StablehloOp(Operation):
@@ -26,6 +26,11 @@ class StablehloOp(Operation):
     def infer(self) -> Sequence[TensorType]:
         """The result types that the op must have. Raises ShapeError."""
         raise NotImplementedError(self.name)
+
+    def by_rule(self, rule: Callable[..., tensor_shapes.Types[Dim]], *attributes: Any) -> list[TensorType]:
+        """The result types by a rule of `schema/tensor_shapes.py` with these attributes. Raises ShapeError."""
+        found = rule([schema_type(value) for value in self.operands], *attributes)
+        return [TensorType(type.shape, scalar(type.dtype.name)) for type in found]
 
     def check(self) -> Iterator[str]:
         values = (*self.operands, *self.results)
@@ -93,6 +98,11 @@ def dtype_of(value: Value) -> DType:
     return BY_NAME[str(tensor_of(value).element)]
 
 
+def schema_type(value: Value) -> tensor_shapes.TensorType[Dim]:
+    """The type of a tensor value, of a known element type, as the schema has it."""
+    return tensor_shapes.TensorType(dtype_of(value), tensor_of(value).shape)
+
+
 def rebuilt(op: Operation, operands: Sequence[Value], types: Sequence[Type]) -> Operation:
     """A detached op like `op`, on other operands, with results of these types. It takes over the regions."""
     regions, op.regions = list(op.regions), []
@@ -138,6 +148,6 @@ def per_axis(name: str, given: DenseArray, rank: int) -> Shape:
     return given.sizes
 
 
-def type_list(types: Sequence[object]) -> str:
-    """Types separated by commas, for messages."""
+def type_list(types: Iterable[object]) -> str:
+    """Types, or symbols, separated by commas, for messages."""
     return ", ".join(map(str, types))

@@ -86,9 +86,7 @@ def check_region(what: str, body: Region, takes: list[TensorType], gives: list[T
 
 @dataclass(frozen=True, slots=True)
 class DotDimensions:
-    """Batch and contracted axes of a dot's operands; the others are free. Result axes: batch, free of lhs,
-    free of rhs.
-    """
+    """Batch and contracted axes of a dot's operands; others are free. Result axes: batch, free of lhs, free of rhs."""
 
     lhs_batch: tuple[int, ...]
     rhs_batch: tuple[int, ...]
@@ -131,9 +129,7 @@ _DOT_KEYS: Final = (
 
 
 class DotGeneral(PureOp):
-    """Sums products over the contracted axes. Operands and result may differ in element type only before
-    legalization.
-    """
+    """Sums products over the contracted axes. Operands and result differ in element type before legalization only."""
 
     name = "stablehlo.dot_general"
     lhs = operand(TensorType)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from orchestrion.compiler.ir.attributes import BoolAttr, DenseArray, DialectAttr, IntegerAttr, dense_ints
+from orchestrion.compiler.ir.attributes import BoolAttr, DenseArray, DialectAttr, IntegerAttr
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.declare import attr, operand, optional, region
 from orchestrion.compiler.ir.dims import Shape
@@ -129,4 +129,4 @@ def static_fields(op: Operation, lists: Mapping[str, Shape]) -> dict[str, Any]:
     declared = STATIC_FORMS[type(op)][0].declaration
     names = [field.name for field in (*declared.operand, *declared.attribute) if field.name not in lists]
     fields = {name: value for name in names if (value := getattr(op, name)) is not None}
-    return fields | {name: dense_ints(*numbers) for name, numbers in lists.items()}
+    return fields | dict(lists)

@@ -1,4 +1,4 @@
-"""Elementwise StableHLO ops: a table with one row per op.
+"""Elementwise StableHLO ops: most are a name, whose operands and meaning are those of the scalar op of that name.
 
 Element types and meaning are those of the row's scalar op in `schema/scalars.py` or `kernel/special/`, which is
 `op.scalar`. All operands and the result have one shape, except that the predicate of `select` and the bounds of `clamp`
@@ -22,59 +22,26 @@ from orchestrion.schema.scalars import ScalarOp
 
 from .base import PureOp, ShapeError, dtype_of, tensor_of
 
+_OPERANDS: Final = {1: ("operand_",), 2: ("lhs", "rhs")}
 _TRAITS: Final = (frozenset({Trait.PURE}), frozenset({Trait.PURE, Trait.COMMUTATIVE}))
 
 #: Comparison -> the same comparison with its operands swapped.
 MIRRORED: Final = {"EQ": "EQ", "NE": "NE", "LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE"}
 
-#: Rows: name, operand fields, whether commutative, whether it takes `result_accuracy`.
-_ROWS: Final = (
-    ("abs", "operand_", False, False),
-    ("add", "lhs rhs", True, False),
-    ("and", "lhs rhs", True, False),
-    ("atan2", "lhs rhs", False, False),
-    ("cbrt", "operand_", False, True),
-    ("ceil", "operand_", False, False),
-    ("cosine", "operand_", False, True),
-    ("count_leading_zeros", "operand_", False, False),
-    ("divide", "lhs rhs", False, False),
-    ("exponential", "operand_", False, True),
-    ("exponential_minus_one", "operand_", False, True),
-    ("floor", "operand_", False, False),
-    ("is_finite", "operand_", False, False),
-    ("log", "operand_", False, True),
-    ("log_plus_one", "operand_", False, True),
-    ("logistic", "operand_", False, True),
-    ("maximum", "lhs rhs", True, False),
-    ("minimum", "lhs rhs", True, False),
-    ("multiply", "lhs rhs", True, False),
-    ("negate", "operand_", False, False),
-    ("not", "operand_", False, False),
-    ("or", "lhs rhs", True, False),
-    ("popcnt", "operand_", False, False),
-    ("power", "lhs rhs", False, False),
-    ("remainder", "lhs rhs", False, False),
-    ("round_nearest_afz", "operand_", False, False),
-    ("round_nearest_even", "operand_", False, False),
-    ("rsqrt", "operand_", False, True),
-    ("shift_left", "lhs rhs", False, False),
-    ("shift_right_arithmetic", "lhs rhs", False, False),
-    ("shift_right_logical", "lhs rhs", False, False),
-    ("sign", "operand_", False, False),
-    ("sine", "operand_", False, True),
-    ("sqrt", "operand_", False, True),
-    ("subtract", "lhs rhs", False, False),
-    ("tan", "operand_", False, True),
-    ("tanh", "operand_", False, True),
-    ("xor", "lhs rhs", True, False),
+#: Ops whose operands and meaning are those of the scalar op, in order.
+_NAMES: Final = (
+    "abs add and atan2 cbrt ceil cosine count_leading_zeros divide exponential exponential_minus_one floor is_finite "
+    "log log_plus_one logistic maximum minimum multiply negate not or popcnt power remainder round_nearest_afz "
+    "round_nearest_even rsqrt shift_left shift_right_arithmetic shift_right_logical sign sine sqrt subtract tan tanh "
+    "xor"
+).split()
+_COMMUTATIVE: Final = frozenset("add and maximum minimum multiply or xor".split())
+#: Ops with the attribute `result_accuracy`.
+_WITH_ACCURACY: Final = frozenset(
+    "cbrt cosine exponential exponential_minus_one log log_plus_one logistic rsqrt sine sqrt tan tanh".split()
 )
-#: Rows of the dialect CHLO, which JAX uses beside StableHLO.
-_CHLO_ROWS: Final = (
-    ("erf", "operand_", False, False),
-    ("erfc", "operand_", False, False),
-    *((name, ("operand_", "lhs rhs")[row.arity - 1], False, False) for name, row in special.ROWS.items()),
-)
-
+#: Ops of the dialect CHLO, which JAX uses beside StableHLO.
+_CHLO_NAMES: Final = ("erf", "erfc", *special.ROWS)
 
 #: Ops that accept complex numbers, besides those that exist in `complex/functions.py` for complex numbers only.
 ON_COMPLEX: Final = frozenset(
@@ -248,18 +215,16 @@ class BitcastConvert(Elementwise):
         return SCALARS["bitcast"]
 
 
-def _class(name: str, fields: str, commutative: bool, accuracy: bool, dialect: str = "stablehlo") -> type[Elementwise]:
-    declared: dict[str, object] = {field: operand(TensorType) for field in fields.split()}
-    if accuracy:
+def _class(name: str, dialect: str = "stablehlo") -> type[Elementwise]:
+    scalar_op = SCALARS[name]
+    declared: dict[str, object] = {field: operand(TensorType) for field in _OPERANDS[scalar_op.arity]}
+    if name in _WITH_ACCURACY:
         declared["result_accuracy"] = optional(DialectAttr)
-    made = {"name": f"{dialect}.{name}", "traits": _TRAITS[commutative], "__doc__": SCALARS[name].doc}
+    made = {"name": f"{dialect}.{name}", "traits": _TRAITS[name in _COMMUTATIVE], "__doc__": scalar_op.doc}
     return type(name.title().replace("_", ""), (Elementwise,), declared | made)
 
 
-_TABLE: Final[tuple[type[Elementwise], ...]] = (
-    *(_class(*row) for row in _ROWS),
-    *(_class(*row, dialect="chlo") for row in _CHLO_ROWS),
-)
+_TABLE: Final = (*map(_class, _NAMES), *(_class(name, "chlo") for name in _CHLO_NAMES))
 
 _CLASSES: Final[tuple[type[Elementwise], ...]] = (Compare, Select, Clamp, Convert, Real, Imag, Complex, BitcastConvert)
 

@@ -18,6 +18,10 @@ from .base import is_known, is_supported
 
 #: Attribute of an argument, from JAX: the index of the result that may take its memory.
 ALIAS: Final = "tf.aliasing_output"
+#: Attribute of an argument or result: its name for callers.
+NAME: Final = "orchestrion.name"
+#: Attribute of the first result, or of the first argument without results: the text of `schema.trees` for the function.
+TREES: Final = "orchestrion.trees"
 
 
 def result_aliases(arg_attrs: ArrayAttr | None) -> dict[int, int]:

@@ -116,19 +116,13 @@ class Gather(OperandOp):
         return GatherAxes(**axis_lists(self.dimension_numbers, "stablehlo.gather", GatherAxes))
 
     def infer(self) -> Sequence[TensorType]:
-        types = [tensor_shapes.TensorType(dtype_of(value), tensor_of(value).shape) for value in self.operands]
-        try:
-            (out,) = tensor_shapes.gather(types, *astuple(self.axes), self.slice_sizes.sizes)
-        except tensor_shapes.ShapeError as error:
-            raise ShapeError(str(error)) from None
+        (out,) = self.by_rule(tensor_shapes.gather, *astuple(self.axes), self.slice_sizes.sizes)
         if all(is_less(0, size) for size in out.shape):
             self._check_sizes()
-        return [tensor_of(self.operand_).with_shape(out.shape)]
+        return [out]
 
     def _check_sizes(self) -> None:
-        """Checks that slices fit the operand. If there may be no slices, an assertion checks it at run time. Raises
-        ShapeError.
-        """
+        """Checks that slices fit. If there may be none, an assertion checks it at run time. Raises ShapeError."""
         for size, whole in zip(self.slice_sizes.sizes, tensor_of(self.operand_).shape, strict=True):
             if size > whole:
                 raise ShapeError(f"slice of {size} of a dimension of {whole}")

@@ -15,9 +15,7 @@ from .structural import BroadcastInDim, Constant
 
 
 def apply_to_tensors(rewriter: Rewriter, block: Block, given: Sequence[Value], shape: Shape) -> list[Value]:
-    """The results of a block applied to tensors of this shape, elementwise. The block has only elementwise ops and
-    constants.
-    """
+    """The results of a block, of elementwise ops and constants only, applied elementwise to tensors of this shape."""
     mapping: dict[Value, Value] = dict(zip(block.arguments, given, strict=True))
     *inner, last = block.ops
     for op in inner:

@@ -17,7 +17,7 @@ from orchestrion.compiler.ir.dims import Shape, Size
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.schema.dtypes import SIGNED, UNSIGNED
 
-from .base import ShapeError, StablehloOp, check_lines, dtype_of, tensor_of
+from .base import ShapeError, StablehloOp, check_lines, dtype_of, tensor_of, type_list
 from .base import axes as axes_of
 from .contraction import check_region
 from .indexing import axis_lists
@@ -94,9 +94,9 @@ class Scatter(StablehloOp):
     def infer(self) -> Sequence[TensorType]:
         wholes, updates = check_lines(self.inputs, self.results), [tensor_of(x) for x in self.updates]
         if any(type.shape != updates[0].shape for type in updates):
-            raise ShapeError(f"updates differ in shape: {', '.join(map(str, updates))}")
+            raise ShapeError(f"updates differ in shape: {type_list(updates)}")
         if [type.element for type in wholes] != [type.element for type in updates]:
-            raise ShapeError(f"updates {', '.join(map(str, updates))} of {', '.join(map(str, wholes))}")
+            raise ShapeError(f"updates {type_list(updates)} of {type_list(wholes)}")
         if dtype_of(self.scatter_indices).kind not in (SIGNED, UNSIGNED):
             raise ShapeError(f"indices of type {self.scatter_indices.type}")
         _check(self.axes, wholes[0].shape, tensor_of(self.scatter_indices).shape, updates[0].shape)

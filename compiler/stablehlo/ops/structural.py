@@ -8,12 +8,11 @@ from typing import Final
 from orchestrion.compiler.ir.attributes import DenseArray, DenseElements, IntegerAttr
 from orchestrion.compiler.ir.core import Trait
 from orchestrion.compiler.ir.declare import attr, operand, operands, result
-from orchestrion.compiler.ir.dims import ceildiv, is_less
+from orchestrion.compiler.ir.dims import is_less
 from orchestrion.compiler.ir.types import TensorType
-from orchestrion.schema.dtypes import BOOL
-from orchestrion.schema.tensor_shapes import spread
+from orchestrion.schema import tensor_shapes
 
-from .base import OperandOp, PureOp, ShapeError, StablehloOp, axes, dtype_of, per_axis, tensor_of
+from .base import OperandOp, PureOp, ShapeError, StablehloOp, schema_type, tensor_of
 
 
 class Constant(StablehloOp):
@@ -35,12 +34,7 @@ class Iota(PureOp):
     iota_dimension = attr(IntegerAttr)
 
     def infer(self) -> Sequence[TensorType]:
-        type = tensor_of(self.out)
-        if not 0 <= self.iota_dimension.value < type.rank:
-            raise ShapeError(f"iota_dimension {self.iota_dimension.value} is not an axis of rank {type.rank}")
-        if dtype_of(self.out).kind == BOOL:
-            raise ShapeError("has no meaning for i1")
-        return [type]
+        return self.by_rule(tensor_shapes.iota, schema_type(self.out), self.iota_dimension.value)
 
 
 class BroadcastInDim(OperandOp):
@@ -50,13 +44,7 @@ class BroadcastInDim(OperandOp):
     broadcast_dimensions = attr(DenseArray)
 
     def infer(self) -> Sequence[TensorType]:
-        source, type = tensor_of(self.operand_), tensor_of(self.out)
-        if len(self.broadcast_dimensions) != source.rank:
-            raise ShapeError(f"broadcast_dimensions has {len(self.broadcast_dimensions)} axes for rank {source.rank}")
-        for axis, to in enumerate(axes("broadcast_dimensions", self.broadcast_dimensions.ints, type.rank)):
-            if source.shape[axis] not in (1, type.shape[to]):
-                raise ShapeError(f"axis {axis} of size {source.shape[axis]} cannot become size {type.shape[to]}")
-        return [type.with_element(source.element)]
+        return self.by_rule(tensor_shapes.broadcast_in_dim, tensor_of(self.out).shape, self.broadcast_dimensions.ints)
 
 
 class Reshape(OperandOp):
@@ -65,10 +53,7 @@ class Reshape(OperandOp):
     name = "stablehlo.reshape"
 
     def infer(self) -> Sequence[TensorType]:
-        source, type = tensor_of(self.operand_), tensor_of(self.out)
-        if source.num_elements != type.num_elements:
-            raise ShapeError(f"{source} and {type} differ in their number of elements")
-        return [type.with_element(source.element)]
+        return self.by_rule(tensor_shapes.reshape, tensor_of(self.out).shape)
 
 
 class Transpose(OperandOp):
@@ -78,11 +63,7 @@ class Transpose(OperandOp):
     permutation = attr(DenseArray)
 
     def infer(self) -> Sequence[TensorType]:
-        source = tensor_of(self.operand_)
-        if len(self.permutation) != source.rank:
-            raise ShapeError(f"permutation has {len(self.permutation)} axes for rank {source.rank}")
-        order = axes("permutation", self.permutation.ints, source.rank)
-        return [source.with_shape(tuple(source.shape[axis] for axis in order))]
+        return self.by_rule(tensor_shapes.transpose, self.permutation.ints)
 
 
 class Slice(OperandOp):
@@ -94,15 +75,8 @@ class Slice(OperandOp):
     strides = attr(DenseArray)
 
     def infer(self) -> Sequence[TensorType]:
-        source = tensor_of(self.operand_)
-        starts = per_axis("start_indices", self.start_indices, source.rank)
-        limits = per_axis("limit_indices", self.limit_indices, source.rank)
-        strides = per_axis("strides", self.strides, source.rank)
-        for axis, (start, limit, stride) in enumerate(zip(starts, limits, strides, strict=True)):
-            if not (0 <= start <= limit <= source.shape[axis] and stride > 0):
-                raise ShapeError(f"{start}:{limit}:{stride} is not a slice of axis {axis} of size {source.shape[axis]}")
-        sizes = (ceildiv(b - a, step) for a, b, step in zip(starts, limits, strides, strict=True))
-        return [source.with_shape(tuple(sizes))]
+        bounds = (self.start_indices, self.limit_indices, self.strides)
+        return self.by_rule(tensor_shapes.slice_, *(numbers.sizes for numbers in bounds))
 
 
 class Pad(OperandOp):
@@ -115,21 +89,12 @@ class Pad(OperandOp):
     interior_padding = attr(DenseArray)
 
     def infer(self) -> Sequence[TensorType]:
-        source, value = tensor_of(self.operand_), tensor_of(self.padding_value)
-        if value != TensorType((), source.element):
-            raise ShapeError(f"padding_value must be tensor<{source.element}>, is {value}")
-        lows = per_axis("edge_padding_low", self.edge_padding_low, source.rank)
-        highs = per_axis("edge_padding_high", self.edge_padding_high, source.rank)
-        inner = per_axis("interior_padding", self.interior_padding, source.rank)
-        if any(gap < 0 for gap in inner):
-            raise ShapeError(f"interior_padding {list(inner)} is negative")
-        shape = []
-        for axis, size in enumerate(source.shape):
-            padded = lows[axis] + spread(size, inner[axis]) + highs[axis]
-            if is_less(padded, 0):
-                raise ShapeError(f"axis {axis} would have size {padded}")
-            shape.append(padded)
-        return [source.with_shape(tuple(shape))]
+        amounts = (self.edge_padding_low, self.edge_padding_high, self.interior_padding)
+        (type,) = self.by_rule(tensor_shapes.pad, *(numbers.sizes for numbers in amounts))
+        for axis, size in enumerate(type.shape):
+            if is_less(size, 0):
+                raise ShapeError(f"axis {axis} would have size {size}")
+        return [type]
 
 
 class Concatenate(PureOp):
@@ -140,17 +105,7 @@ class Concatenate(PureOp):
     dimension = attr(IntegerAttr)
 
     def infer(self) -> Sequence[TensorType]:
-        types = [tensor_of(value) for value in self.operands]
-        if not types:
-            raise ShapeError("has no operands")
-        axis, first = self.dimension.value, types[0]
-        if not 0 <= axis < first.rank:
-            raise ShapeError(f"dimension {axis} is not an axis of rank {first.rank}")
-        rest = [(t.element, t.shape[:axis], t.shape[axis + 1 :]) for t in types]
-        if any(item != rest[0] for item in rest):
-            raise ShapeError(f"operands differ outside of dimension {axis}: {', '.join(map(str, types))}")
-        size = sum(t.shape[axis] for t in types)
-        return [first.with_shape((*first.shape[:axis], size, *first.shape[axis + 1 :]))]
+        return self.by_rule(tensor_shapes.concatenate, self.dimension.value)
 
 
 class Reverse(OperandOp):
@@ -160,9 +115,7 @@ class Reverse(OperandOp):
     dimensions = attr(DenseArray)
 
     def infer(self) -> Sequence[TensorType]:
-        source = tensor_of(self.operand_)
-        axes("dimensions", self.dimensions.ints, source.rank)
-        return [source]
+        return self.by_rule(tensor_shapes.reverse, self.dimensions.ints)
 
 
 OPS: Final = {

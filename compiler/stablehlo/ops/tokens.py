@@ -37,9 +37,8 @@ def drop_tokens(module: Module) -> None:
         if has_token(op):
             op.set_operands([value for value in op.operands if not is_token(value.type)])
     for op in ops:
-        for region in op.regions:
-            for block in region.blocks:
-                block.erase_arguments([argument.index for argument in block.arguments if is_token(argument.type)])
+        for block in op.inner_blocks():
+            block.erase_arguments([argument.index for argument in block.arguments if is_token(argument.type)])
         if isinstance(op, Func):
             change_signature(op, lambda type: [] if is_token(type) else [type])
         elif any(is_token(result.type) for result in op.results):

@@ -14,14 +14,7 @@ from typing import Any, Final
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir import dims
-from orchestrion.compiler.ir.attributes import (
-    ArrayAttr,
-    DenseElements,
-    DimArray,
-    StringAttr,
-    SymbolRef,
-    dense_ints,
-)
+from orchestrion.compiler.ir.attributes import ArrayAttr, DenseElements, DimArray, StringAttr, SymbolRef
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, UnregisteredOp, Value
@@ -444,8 +437,7 @@ def _slice(refiner: _Refiner, op: dynamic.RealDynamicSlice, rewriter: Rewriter) 
         raise ShapeError("its size depends on the values of tensors, which is not supported; only on other sizes")
     starting = _unclamped(refiner, op, sizes)
     scalars = [refiner.scalar(rewriter, starting, index) for index in range(len(starts))]
-    numbers = dense_ints(*sizes)  # type: ignore[arg-type]
-    return _build_inferred(op, rewriter, DynamicSlice, operand_=op.operand_, start_indices=scalars, slice_sizes=numbers)
+    return _build_inferred(op, rewriter, DynamicSlice, operand_=op.operand_, start_indices=scalars, slice_sizes=sizes)
 
 
 def _length(start: Element, limit: Element) -> dims.Size | None:
@@ -495,18 +487,24 @@ def _reduce_window(refiner: _Refiner, op: DynamicReduceWindow, rewriter: Rewrite
     windows = (op.window_dimensions, op.window_strides, op.base_dilations, op.window_dilations)
     sizes, strides, base, dilations = map(refiner.sizes, windows)
     amounts, type = refiner.sizes(op.padding), tensor_of(op.operand_)
-    lists = {"edge_padding_low": amounts[0::2], "edge_padding_high": amounts[1::2]}
-    lists["interior_padding"] = tuple(step - 1 for step in base)
-    given: dict[str, Any] = {name: dense_ints(*numbers) for name, numbers in lists.items()}
-    stated = type.with_shape((DYNAMIC,) * type.rank)
-    padded = _build_inferred(op, rewriter, Pad, stated, operand_=op.operand_, padding_value=op.init_value, **given)
+    padded = _build_inferred(
+        op,
+        rewriter,
+        Pad,
+        type.with_shape((DYNAMIC,) * type.rank),
+        operand_=op.operand_,
+        padding_value=op.init_value,
+        edge_padding_low=amounts[0::2],
+        edge_padding_high=amounts[1::2],
+        interior_padding=[step - 1 for step in base],
+    )
     made = rewriter.build(
         ReduceWindow,
         inputs=[padded],
         init_values=[op.init_value],
-        window_dimensions=dense_ints(*sizes),
-        window_strides=dense_ints(*strides),
-        window_dilations=dense_ints(*dilations),
+        window_dimensions=sizes,
+        window_strides=strides,
+        window_dilations=dilations,
         body=op.body.clone(),
         out=[op.out.type],
     )

@@ -103,10 +103,6 @@ def _constant(op: Constant, operands: list[Elements]) -> Elements:
     return found * op.value.type.num_elements if op.value.is_splat else found
 
 
-def _same(op: Operation, operands: list[Elements]) -> Elements | None:
-    return operands[0]
-
-
 def _broadcast(op: BroadcastInDim, operands: list[Elements]) -> Elements:
     (source,), shape = operands, op.operand_.type.shape  # type: ignore[attr-defined]
     found = []
@@ -245,7 +241,7 @@ def _convert(op: Operation, operands: list[Elements]) -> Elements | None:
 #: Op -> the elements of its result, of an integer type; None if they are unknown.
 RULES: Final[dict[str, Rule]] = {
     "stablehlo.constant": _constant,
-    "stablehlo.reshape": _same,
+    "stablehlo.reshape": lambda op, operands: operands[0],
     "stablehlo.convert": _convert,
     "stablehlo.broadcast_in_dim": _broadcast,
     "stablehlo.concatenate": _concatenate,

@@ -42,8 +42,7 @@ def _static(op: Operation, rewriter: Rewriter) -> bool:
     if any(made.check()):
         made.erase()
         return False
-    rewriter.replace(op, rewriter.insert(made).results)
-    return True
+    return rewriter.replace(op, rewriter.insert(made).results)
 
 
 def _convolution(op: Operation, lhs: Tensor, rhs: Tensor, padding: Tensor) -> Tensor | None:

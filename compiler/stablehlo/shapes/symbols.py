@@ -87,7 +87,7 @@ def solve(names: Iterable[str], asserted: Sequence[Comparison], called: Mapping[
 def _own_name(wanted: str | None, taken: Sequence[tuple[Symbol, Size]]) -> str:
     """The wanted name if it is free, else a generated one."""
     used = {symbol.name for symbol, _ in taken}
-    if wanted is None or wanted in used or wanted in dims.OPS or measured_place(wanted) is not None:
+    if wanted is None or wanted in used or wanted in dims.FUNCTIONS or measured_place(wanted) is not None:
         wanted = next(name for number in range(len(used) + 1) if (name := f"d{number}") not in used)
     return wanted
 

@@ -1,7 +1,8 @@
 """Functions that the kernels of an executable share: long expansions of scalar ops, each written once.
 
 A function has one parameter per operand that is no constant. Its name consists of the scalar op and the types of its
-operands. A number is appended if that name is taken by the function of other constants or by an entry.
+operands, and the number of lanes of vectors. A number is appended if that name is taken by the function of other
+constants or by an entry.
 """
 
 from collections.abc import Callable, Iterable
@@ -16,30 +17,32 @@ PARAMETERS = ("x", "y", "z")
 
 
 class Functions:
-    """The functions of an executable in the order of their first calls, rendered by `body`. `entries`: names of its
-    entries; `is_reserved`: whether the language has a name already.
+    """The functions of an executable in the order of their first calls. `entries`: names of its entries; `body`: number
+    of lanes -> the class that renders the body; `is_reserved`: whether the language has a name already.
     """
 
-    def __init__(self, entries: Iterable[str], body: type[BodyText], is_reserved: Callable[[str], bool]) -> None:
+    def __init__(
+        self, entries: Iterable[str], body: Callable[[int], type[BodyText]], is_reserved: Callable[[str], bool]
+    ) -> None:
         self._taken = set(entries)
         self._body = body
         self._is_reserved = is_reserved
-        self._names: dict[Function, str] = {}
+        self._names: dict[tuple[Function, int], str] = {}
 
     def callee(self, call: k.Call) -> str:
         """The name of the function of a call."""
-        function = Function.of(call)
-        if function not in self._names:
-            self._names[function] = self._new_name(function)
-        return self._names[function]
+        key = Function.of(call), k.length_of(call.output)
+        if key not in self._names:
+            self._names[key] = self._new_name(*key)
+        return self._names[key]
 
     def texts(self) -> list[str]:
         """The texts of the functions."""
-        return [_text(function, name, self._body) for function, name in self._names.items()]
+        return [_text(function, name, self._body(lanes)) for (function, lanes), name in self._names.items()]
 
-    def _new_name(self, function: Function) -> str:
+    def _new_name(self, function: Function, lanes: int) -> str:
         types = dict.fromkeys((*function.operands, function.result))
-        name = base = "_".join((function.scalar, *types))
+        name = base = "_".join((function.scalar, *types)) + (f"x{lanes}" if lanes > 1 else "")
         number = 1
         while name in self._taken or self._is_reserved(name):
             number += 1

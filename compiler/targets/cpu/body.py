@@ -156,6 +156,8 @@ class Body:
         return self.code.set(f"select {flags} {bad}, {type} {splat('1', scalar, lanes)}, {type} {y}")
 
     def call(self, op: k.Call) -> None:
+        if k.length_of(op.output) > 1:
+            raise CompileError([Diagnostic("native kernels call no functions on vectors", op.loc, op.name)])
         varies = self.forms[op.output].stride is None
         lanes = self.width if varies else 1
         given = [value for value in op.values if not isinstance(value.defining_op, k.Constant)]

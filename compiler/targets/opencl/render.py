@@ -6,8 +6,10 @@ if the sequencer allows it, hence no `restrict`. `c_text/body.py` renders the op
 
 from collections.abc import Callable, Sequence
 
+from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.core import Block, Value
 from orchestrion.compiler.kernel import dialect as k
+from orchestrion.compiler.kernel.pack_lanes import takes_vectors
 from orchestrion.compiler.kernel.signature import Signature
 from orchestrion.compiler.targets.c_text.body import BodyText
 from orchestrion.schema.dtypes import FLOAT
@@ -61,6 +63,12 @@ class OpenCLBody(BodyText):
 
     def joined(self, vector: Value, lanes: Sequence[str]) -> str:
         return f"({self.type(vector)})({', '.join(lanes)})"
+
+    def call(self, op: k.Call) -> None:
+        if k.length_of(op.output) > 1 and not takes_vectors(op):
+            message = f"no function on vectors computes {op.scalar.value} of {k.dtype_of(op.output)}"
+            raise CompileError([Diagnostic(message, op.loc, op.name)])
+        super().call(op)
 
     def store_vector(self, op: k.StoreVector) -> None:
         value, memory, index = (self.names[operand] for operand in op.operands)

@@ -18,15 +18,23 @@ from orchestrion.compiler.targets.c_text.functions import Functions
 from orchestrion.compiler.targets.kernel_target import KernelTarget, Lowered
 from orchestrion.compiler.targets.target import Payload
 
-from .render import ALIASING, KernelText, OpenCLBody
+from .lanes import body_on
+from .render import ALIASING, KernelText
 from .reserved import is_reserved
 from .scalars import LANGUAGE
 
 #: quirks of OpenCL drivers. PoCL seldom vectorizes unrolled scalars, so kernels for `cpu` contain explicit vectors
-SOURCE = Quirks(functions=True)
+SOURCE = Quirks(functions=True, packs_lanes=True)
 MACHINES = {
     "cpu": Machine(
-        simd=16, accumulators=128, explicit_vectors=True, barrier=256, units=64, loop_ops=1 << 17, quirks=SOURCE
+        simd=16,
+        accumulators=128,
+        explicit_vectors=True,
+        barrier=256,
+        units=64,
+        loop_ops=1 << 17,
+        merged_ops=1 << 12,
+        quirks=SOURCE,
     ),
     "gpu": replace(GPU, quirks=SOURCE),
 }
@@ -73,7 +81,7 @@ class OpenCLTarget(KernelTarget):
         entries, features, shared = Lowered.of(executable)
         for _, signature in entries:
             _check_name(signature)
-        functions = Functions((signature.name for _, signature in entries), OpenCLBody, is_reserved)
+        functions = Functions((signature.name for _, signature in entries), body_on, is_reserved)
         kernels = [KernelText(block, signature, functions.callee).text() for block, signature in entries]
         head = "#pragma OPENCL FP_CONTRACT OFF\n"
         if "float64" in features:

@@ -20,7 +20,12 @@ from .render import FunctionWords, ModuleVariables
 LLVMPIPE = Quirks(max_loop_iterations=LLVMPIPE_ITERATIONS)
 MACHINES = {
     "cpu": Machine(
-        wide_loads=True, units=64, quick_builds=True, loop_ops=1 << 16, quirks=replace(LLVMPIPE, typical_row=32)
+        wide_loads=True,
+        units=64,
+        quick_builds=True,
+        loop_ops=1 << 16,
+        merged_ops=1 << 13,
+        quirks=replace(LLVMPIPE, typical_row=32),
     ),
     "gpu": replace(GPU, wide_loads=True, quick_builds=True, quirks=LLVMPIPE),
 }

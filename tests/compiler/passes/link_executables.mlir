@@ -51,7 +51,7 @@
 // =====
 "builtin.module"() ({
   "hl_seq.program"() <{sym_name = "opencl"}> ({
-    "ll_seq.executable"() <{sym_name = "linked_0_"}> ({
+    "ll_seq.executable"() <{sym_name = "linked_0_1"}> ({
       "ll_seq.entry"() <{bindings = [{access = "read", length = 16 : i64}, {access = "write", length = 16 : i64}], sym_name = "a", workload = array<i64: 4, 1, 1>}> ({
       ^bb0(%0: !ll_seq.binding, %1: !ll_seq.binding):
         %2 = "ll_seq.load_input"(%0) : (!ll_seq.binding) -> tensor<4xf32>
@@ -86,8 +86,8 @@
     "util.global"() <{sym_name = "linked_0", type = !hl_seq.resource<constant, 16>}> : () -> ()
     "util.initializer"() <{kind = "program"}> ({
       %0 = "flow.splat"() <{value = dense<7> : tensor<i32>}> : () -> !hl_seq.resource<transient, 16>
-      %1 = "flow.dispatch"(%0) <{entry = @linked_0_::@a, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<transient, 16>
-      %2 = "flow.dispatch"(%1) <{entry = @linked_0_::@b, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<constant, 16>
+      %1 = "flow.dispatch"(%0) <{entry = @linked_0_1::@a, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<transient, 16>
+      %2 = "flow.dispatch"(%1) <{entry = @linked_0_1::@b, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<constant, 16>
       "util.global_store"(%2) <{ref = @linked_0}> : (!hl_seq.resource<constant, 16>) -> ()
       "util.return"() : () -> ()
     }) : () -> ()

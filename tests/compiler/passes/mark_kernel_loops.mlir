@@ -134,3 +134,81 @@
     }) : () -> ()
   }) : () -> ()
 }) : () -> ()
+// -----
+// passes: mark-kernel-loops, count-on-device
+// A loop of unknown length with a large dispatch runs in batches, of fewer iterations the more ops they have.
+"builtin.module"() ({
+  "hl_seq.program"() <{sym_name = "opencl"}> ({
+    "flow.executable"() <{sym_name = "main_dispatch_0"}> ({
+      "func.func"() <{function_type = (tensor<40000xf32>) -> tensor<40000xf32>, kind = "elementwise", sym_name = "main_dispatch_0"}> ({
+      ^bb0(%0: tensor<40000xf32>):
+        %1 = "stablehlo.sine"(%0) : (tensor<40000xf32>) -> tensor<40000xf32>
+        "func.return"(%1) : (tensor<40000xf32>) -> ()
+      }) : () -> ()
+    }) : () -> ()
+    "flow.executable"() <{sym_name = "main_dispatch_1"}> ({
+      "func.func"() <{function_type = (tensor<40000xf32>) -> tensor<i1>, kind = "elementwise", sym_name = "main_dispatch_1"}> ({
+      ^bb0(%0: tensor<40000xf32>):
+        %1 = "stablehlo.slice"(%0) <{limit_indices = array<i64: 1>, start_indices = array<i64: 0>, strides = array<i64: 1>}> : (tensor<40000xf32>) -> tensor<1xf32>
+        %2 = "stablehlo.reshape"(%1) : (tensor<1xf32>) -> tensor<f32>
+        %3 = "stablehlo.constant"() <{value = dense<1.000000e+00> : tensor<f32>}> : () -> tensor<f32>
+        %4 = "stablehlo.compare"(%2, %3) <{comparison_direction = #stablehlo<comparison_direction LT>}> : (tensor<f32>, tensor<f32>) -> tensor<i1>
+        "func.return"(%4) : (tensor<i1>) -> ()
+      }) : () -> ()
+    }) : () -> ()
+    "func.func"() <{function_type = (tensor<40000xf32>) -> tensor<40000xf32>, sym_name = "main"}> ({
+    ^bb0(%0: tensor<40000xf32>):
+      %1 = "hl_seq.import"(%0) : (tensor<40000xf32>) -> !hl_seq.resource<external, 160000>
+      %3 = "hl_seq.clone"(%1) : (!hl_seq.resource<external, 160000>) -> !hl_seq.resource<transient, 160000>
+      "util.branch"(%3)[^bb1] : (!hl_seq.resource<transient, 160000>) -> ()
+    ^bb1(%4: !hl_seq.resource<transient, 160000>):
+      %7 = "flow.dispatch"(%4) <{entry = @main_dispatch_1::@main_dispatch_1, workload = array<i64: 1, 1, 1>}> : (!hl_seq.resource<transient, 160000>) -> !hl_seq.resource<transient, 1>
+      "util.cond_branch"(%7)[^bb2, ^bb3] <{counts = array<i64: 0, 0>}> : (!hl_seq.resource<transient, 1>) -> ()
+    ^bb2:
+      %10 = "flow.dispatch"(%4) <{entry = @main_dispatch_0::@main_dispatch_0, in_place = array<i64: 0>, workload = array<i64: 40000, 1, 1>}> : (!hl_seq.resource<transient, 160000>) -> !hl_seq.resource<transient, 160000>
+      "util.branch"(%10)[^bb1] : (!hl_seq.resource<transient, 160000>) -> ()
+    ^bb3:
+      %11 = "hl_seq.clone"(%4) : (!hl_seq.resource<transient, 160000>) -> !hl_seq.resource<external, 160000>
+      %12 = "hl_seq.export"(%11) : (!hl_seq.resource<external, 160000>) -> tensor<40000xf32>
+      "func.return"(%12) : (tensor<40000xf32>) -> ()
+    }) : () -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "hl_seq.program"() <{sym_name = "opencl"}> ({
+    "flow.executable"() <{sym_name = "main_dispatch_0"}> ({
+      "func.func"() <{function_type = (tensor<40000xf32>) -> tensor<40000xf32>, kind = "elementwise", sym_name = "main_dispatch_0"}> ({
+      ^bb0(%0: tensor<40000xf32>):
+        %1 = "stablehlo.sine"(%0) : (tensor<40000xf32>) -> tensor<40000xf32>
+        "func.return"(%1) : (tensor<40000xf32>) -> ()
+      }) : () -> ()
+    }) : () -> ()
+    "flow.executable"() <{sym_name = "main_dispatch_1"}> ({
+      "func.func"() <{function_type = (tensor<40000xf32>) -> tensor<i1>, kind = "elementwise", sym_name = "main_dispatch_1"}> ({
+      ^bb0(%0: tensor<40000xf32>):
+        %1 = "stablehlo.slice"(%0) <{limit_indices = array<i64: 1>, start_indices = array<i64: 0>, strides = array<i64: 1>}> : (tensor<40000xf32>) -> tensor<1xf32>
+        %2 = "stablehlo.reshape"(%1) : (tensor<1xf32>) -> tensor<f32>
+        %3 = "stablehlo.constant"() <{value = dense<1.000000e+00> : tensor<f32>}> : () -> tensor<f32>
+        %4 = "stablehlo.compare"(%2, %3) <{comparison_direction = #stablehlo<comparison_direction LT>}> : (tensor<f32>, tensor<f32>) -> tensor<i1>
+        "func.return"(%4) : (tensor<i1>) -> ()
+      }) : () -> ()
+    }) : () -> ()
+    "func.func"() <{function_type = (tensor<40000xf32>) -> tensor<40000xf32>, sym_name = "main"}> ({
+    ^bb0(%0: tensor<40000xf32>):
+      %1 = "hl_seq.import"(%0) : (tensor<40000xf32>) -> !hl_seq.resource<external, 160000>
+      %2 = "hl_seq.clone"(%1) : (!hl_seq.resource<external, 160000>) -> !hl_seq.resource<transient, 160000>
+      "util.branch"(%2)[^bb1] : (!hl_seq.resource<transient, 160000>) -> ()
+    ^bb1(%3: !hl_seq.resource<transient, 160000>):
+      %4 = "flow.dispatch"(%3) <{entry = @main_dispatch_1::@main_dispatch_1, workload = array<i64: 1, 1, 1>}> : (!hl_seq.resource<transient, 160000>) -> !hl_seq.resource<transient, 1>
+      "util.cond_branch"(%4)[^bb2, ^bb3] <{batch = 32 : i32, counts = array<i64: 0, 0>}> : (!hl_seq.resource<transient, 1>) -> ()
+    ^bb2:
+      %5 = "flow.dispatch"(%3) <{entry = @main_dispatch_0::@main_dispatch_0, in_place = array<i64: 0>, workload = array<i64: 40000, 1, 1>}> : (!hl_seq.resource<transient, 160000>) -> !hl_seq.resource<transient, 160000>
+      "util.branch"(%5)[^bb1] : (!hl_seq.resource<transient, 160000>) -> ()
+    ^bb3:
+      %6 = "hl_seq.clone"(%3) : (!hl_seq.resource<transient, 160000>) -> !hl_seq.resource<external, 160000>
+      %7 = "hl_seq.export"(%6) : (!hl_seq.resource<external, 160000>) -> tensor<40000xf32>
+      "func.return"(%7) : (tensor<40000xf32>) -> ()
+    }) : () -> ()
+  }) : () -> ()
+}) : () -> ()

@@ -44,4 +44,4 @@
   }) : () -> ()
 }) : () -> ()
 // =====
-// 9:10: stablehlo.reshape: tensor<?x3xf32, #util.dims<d0>> and tensor<?x4xf32, #util.dims<d0>> differ in their number of elements
+// 9:10: stablehlo.reshape: 3 * d0 elements of tensor<d0x3xf32> into 4 * d0 of tensor<d0x4xf32>

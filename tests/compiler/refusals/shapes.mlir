@@ -106,43 +106,43 @@
   }) : () -> ()
 }) : () -> ()
 // =====
-// 5:12: stablehlo.iota: iota_dimension 1 is not an axis of rank 1
+// 5:12: stablehlo.iota: axis [1] for rank 1
 // 6:5: some.use: is not supported (dialect some)
-// 7:12: stablehlo.iota: has no meaning for i1
+// 7:12: stablehlo.iota: iota of i1
 // 8:5: some.use: is not supported (dialect some)
 // 9:12: stablehlo.constant: result 0 must be tensor<4xf32>, is tensor<5xf32>
 // 10:5: some.use: is not supported (dialect some)
-// 11:12: stablehlo.broadcast_in_dim: broadcast_dimensions has 1 axes for rank 2
+// 11:12: stablehlo.broadcast_in_dim: 1 axes for an operand of rank 2
 // 12:5: some.use: is not supported (dialect some)
-// 13:12: stablehlo.broadcast_in_dim: broadcast_dimensions [1, 1] are not distinct axes of rank 3
+// 13:12: stablehlo.broadcast_in_dim: axes [1, 1] for rank 3
 // 14:5: some.use: is not supported (dialect some)
-// 15:12: stablehlo.broadcast_in_dim: axis 1 of size 3 cannot become size 4
+// 15:12: stablehlo.broadcast_in_dim: dimension 3 cannot be broadcast to 4 (axis 2)
 // 16:5: some.use: is not supported (dialect some)
-// 17:12: stablehlo.reshape: tensor<2x3xf32> and tensor<7xf32> differ in their number of elements
+// 17:12: stablehlo.reshape: 6 elements of tensor<2x3xf32> into 7 of tensor<7xf32>
 // 18:5: some.use: is not supported (dialect some)
-// 19:12: stablehlo.transpose: permutation [0, 0] are not distinct axes of rank 2
+// 19:12: stablehlo.transpose: [0, 0] is not a permutation of rank 2
 // 20:5: some.use: is not supported (dialect some)
 // 21:12: stablehlo.transpose: result 0 must be tensor<3x2xf32>, is tensor<2x3xf32>
 // 22:5: some.use: is not supported (dialect some)
-// 23:12: stablehlo.slice: 0:4:1 is not a slice of axis 1 of size 3
+// 23:12: stablehlo.slice: slice 0:4:1 of a dimension of 3
 // 24:5: some.use: is not supported (dialect some)
-// 25:12: stablehlo.slice: 0:3:0 is not a slice of axis 1 of size 3
+// 25:12: stablehlo.slice: slice 0:3:0 of a dimension of 3
 // 26:5: some.use: is not supported (dialect some)
-// 27:12: stablehlo.slice: limit_indices has 1 numbers for rank 2
+// 27:12: stablehlo.slice: 1 limits for an operand of rank 2
 // 28:5: some.use: is not supported (dialect some)
-// 29:12: stablehlo.pad: padding_value must be tensor<f32>, is tensor<2x3xf32>
+// 29:12: stablehlo.pad: padding value of type tensor<2x3xf32> for tensor<2x3xf32>
 // 30:5: some.use: is not supported (dialect some)
-// 31:12: stablehlo.pad: axis 0 would have size -1
+// 31:12: stablehlo.pad: padding (-3, 0, 0) of a dimension of 2
 // 32:5: some.use: is not supported (dialect some)
-// 33:12: stablehlo.pad: interior_padding [0, -1] is negative
+// 33:12: stablehlo.pad: padding (0, 0, -1) of a dimension of 3
 // 34:5: some.use: is not supported (dialect some)
-// 35:12: stablehlo.concatenate: operands differ outside of dimension 0: tensor<2x3xf32>, tensor<4xf32>
+// 35:12: stablehlo.concatenate: tensor<4xf32> beside tensor<2x3xf32> along axis 0
 // 36:5: some.use: is not supported (dialect some)
-// 37:12: stablehlo.concatenate: dimension 2 is not an axis of rank 2
+// 37:12: stablehlo.concatenate: axis [2] for rank 2
 // 38:5: some.use: is not supported (dialect some)
-// 39:12: stablehlo.concatenate: has no operands
+// 39:12: stablehlo.concatenate: no operands
 // 40:5: some.use: is not supported (dialect some)
-// 41:12: stablehlo.reverse: dimensions [2] are not distinct axes of rank 2
+// 41:12: stablehlo.reverse: axes [2] for rank 2
 // 42:5: some.use: is not supported (dialect some)
 // 43:12: stablehlo.dot_general: contracting axes 1 of tensor<2x3xf32> and 0 of tensor<2x3xf32> do not match
 // 44:5: some.use: is not supported (dialect some)

@@ -9,16 +9,15 @@ from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.printer import operation_text
 from orchestrion.compiler.ir.util import Initializer
+from orchestrion.compiler.sequencer import hl_seq
 from orchestrion.compiler.stablehlo.ops.func import Func
-
-from . import hl_seq
 
 
 def run(program: hl_seq.Program) -> None:
     """Equal hoistable dispatches share an executable."""
     names, made = Names.of(program), dict[str, str]()
     for top in program.body.block.ops:
-        for region in [op for op in top.walk() if isinstance(op, HoistableDispatch)]:
+        for region in list(top.walk(HoistableDispatch)):
             text = operation_text(executable_of(region, "encoding"))
             if text not in made:
                 made[text] = names.fresh(f"encoding_{len(made)}")

@@ -17,10 +17,10 @@ from orchestrion.compiler.flow.layout import Encoding, Layout, encoding_of, plai
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.util import GlobalLoad, GlobalStore, Initializer
 from orchestrion.compiler.options import Options
+from orchestrion.compiler.sequencer import hl_seq
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 
-from . import hl_seq
-from .encodings import Resolve, erase_identity_encodings, fit_entries, packs_constants_only, resolver, retype
+from .encodings import erase_identity_encodings, fit_entries, packs_constants_only, resolver, retype
 
 NO_CONSTANT: Final = "it is no constant, and kernels copy it to panels themselves"
 TWO_LAYOUTS: Final = "dots want it in layouts that differ in more than tiles, and it is kept once"
@@ -30,11 +30,12 @@ def run(program: hl_seq.Program, options: Options) -> None:
     resolve, recorder = resolver(program, options.encodings), options.recorder
     changed = options.encodings == "default" and _forget_variables(program, options)
     for values in _encodings_of_constants(program).values():
-        layouts = {resolve(tensor_of(value)) for value in values}
-        if len(layouts) < 2:
+        layouts = {value: encoding_of(resolve(tensor_of(value))) for value in values}
+        if len(set(layouts.values())) < 2:
             continue
-        chosen = max(values, key=lambda value: _tile(resolve, value))
-        serves = len({_groups(resolve, value) for value in values}) == 1
+        tiled = {value: layout for value, layout in layouts.items() if isinstance(layout, Layout)}
+        chosen = max(values, key=lambda value: tiled[value].tiles if value in tiled else ())
+        serves = len({tiled[value].axes if value in tiled else None for value in values}) == 1
         partners = [] if serves else _partners(values, program)
         if recorder is not None and not serves:
             for value in values:
@@ -55,7 +56,7 @@ def _forget_variables(program: hl_seq.Program, options: Options) -> bool:
     """
     if not packs_constants_only(program):
         return False
-    makers = [op for op in program.walk() if isinstance(op, HoistableDispatch)]
+    makers = list(program.walk(HoistableDispatch))
     variables = [output for op in makers if not isinstance(op.parent_op, Initializer) for output in op.outputs]
     found = [value for value in variables if isinstance(encoding_of(tensor_of(value)), Encoding)]
     for value in found:
@@ -69,7 +70,7 @@ def _forget_variables(program: hl_seq.Program, options: Options) -> bool:
 def _partners(values: list[Value], program: hl_seq.Program) -> list[Value]:
     """Results of hoistable dispatches that only dispatches reading one of `values` use."""
     names = {user.ref.root for value in values for user in value.users() if isinstance(user, GlobalStore)}
-    loads = [op.value for op in program.walk() if isinstance(op, GlobalLoad) and op.ref.root in names]
+    loads = [op.value for op in program.walk(GlobalLoad) if op.ref.root in names]
     readers = {user for value in (*values, *loads) for user in value.users() if isinstance(user, Dispatch)}
     makers = dict.fromkeys(value.defining_op for reader in readers for value in reader.operands)
     made = [maker.outputs[0] for maker in makers if isinstance(maker, HoistableDispatch) and len(maker.outputs) == 1]
@@ -89,14 +90,3 @@ def _encodings_of_constants(program: hl_seq.Program) -> dict[str | Value, list[V
             key = maker.ref.root if isinstance(maker, GlobalLoad) else source
             found.setdefault(key, []).append(op.outputs[0])
     return found
-
-
-def _groups(resolve: Resolve, value: Value) -> object:
-    """How the layout of a value groups its axes; None for row-major order."""
-    layout = encoding_of(resolve(tensor_of(value)))
-    return layout.axes if isinstance(layout, Layout) else None
-
-
-def _tile(resolve: Resolve, value: Value) -> tuple[int, ...]:
-    layout = encoding_of(resolve(tensor_of(value)))
-    return layout.tiles if isinstance(layout, Layout) else ()

@@ -22,12 +22,12 @@ from orchestrion.compiler.ir.dims import Size, bounds, is_dynamic
 from orchestrion.compiler.ir.util import Assert
 from orchestrion.compiler.kernel.machine import Machine
 from orchestrion.compiler.kernel.reduction_limits import lanes_per_reduction, max_dynamic_elements, max_updates
+from orchestrion.compiler.sequencer import hl_seq
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
 from orchestrion.compiler.stablehlo.ops.func import Func
-from orchestrion.compiler.targets.target import target
 
-from . import hl_seq
+from .target import target
 
 #: Kind of limit -> message of the assertion.
 MESSAGES: Final = {
@@ -44,12 +44,11 @@ def run(program: hl_seq.Program) -> None:
     if machine is None:
         return
     limits: dict[str, list[Limit]] = {}
-    for executable in program.body.block:
-        if isinstance(executable, Executable):
-            limits[executable.sym_name.value] = [limit for op in executable.walk() for limit in _limits(op, machine)]
+    for executable in program.body.block.of(Executable):
+        limits[executable.sym_name.value] = [limit for op in executable.walk() for limit in _limits(op, machine)]
     for func in program.body.block:
         if isinstance(func, Func) and func.dims is not None:
-            used = [limit for op in func.walk() if isinstance(op, Dispatch) for limit in limits[op.entry.root]]
+            used = [limit for op in func.walk(Dispatch) for limit in limits[op.entry.root]]
             for length, most, what in dict.fromkeys(used):
                 _assert(func, length, most, MESSAGES[what])
 

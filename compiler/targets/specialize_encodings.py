@@ -15,9 +15,9 @@ from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.cse import merge_equal
 from orchestrion.compiler.ir.types import Attribute, FunctionType, TensorType, Type
 from orchestrion.compiler.options import Options
+from orchestrion.compiler.sequencer import hl_seq
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 
-from . import hl_seq
 from .encodings import Resolve, erase_identity_encodings, layout_or_reason, resolver
 
 if TYPE_CHECKING:

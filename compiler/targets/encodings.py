@@ -16,10 +16,10 @@ from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import Shape
 from orchestrion.compiler.ir.types import FunctionType, TensorType, Type
+from orchestrion.compiler.sequencer import hl_seq
 from orchestrion.compiler.stablehlo.ops.func import Func
-from orchestrion.compiler.targets.target import target
 
-from . import hl_seq
+from .target import target
 
 #: Maps a tensor type with a symbolic encoding to the type with the target's layout, without encoding for row-major.
 Resolve = Callable[[TensorType], TensorType]
@@ -78,9 +78,8 @@ def retype(value: Value, type: TensorType, program: hl_seq.Program) -> None:
     """
     maker = value.defining_op
     assert isinstance(maker, HoistableDispatch)
-    for op in maker.body.block:
-        if isinstance(op, SetEncoding):
-            op.output.type = type
+    for encoding in maker.body.block.of(SetEncoding):
+        encoding.output.type = type
     value.type = type
     names = {user.ref.root for user in value.users() if isinstance(user, util.GlobalStore)}
     for op in program.walk():
@@ -92,9 +91,9 @@ def retype(value: Value, type: TensorType, program: hl_seq.Program) -> None:
 
 def fit_entries(program: hl_seq.Program) -> None:
     """Gives each dispatch with retyped arguments a copy of its executable that takes the new types."""
-    executables = {op.sym_name.value: op for op in program.body.block if isinstance(op, Executable)}
+    executables = {op.sym_name.value: op for op in program.body.block.of(Executable)}
     names, made = Names.of(program), dict[tuple[str, tuple[Type, ...]], str]()
-    for dispatch in [op for op in program.walk() if isinstance(op, Dispatch)]:
+    for dispatch in list(program.walk(Dispatch)):
         executable = executables[dispatch.entry.root]
         types = tuple(value.type for value in dispatch.arguments)
         if _entry(executable, dispatch.entry).function_type.inputs == types:
@@ -104,7 +103,7 @@ def fit_entries(program: hl_seq.Program) -> None:
             made[key] = names.fresh(executable.sym_name.value)
             Builder.before(executable).insert(_variant(executable, made[key], types))
         dispatch.entry = SymbolRef(made[key], (made[key],))
-    used = {op.entry.root for op in program.walk() if isinstance(op, Dispatch)}
+    used = {op.entry.root for op in program.walk(Dispatch)}
     for name, executable in executables.items():
         if name not in used:
             executable.erase()
@@ -135,9 +134,8 @@ def erase_identity_encodings(top: Operation) -> None:
         if isinstance(op, SetEncoding | UnsetEncoding) and op.source.type == op.output.type:
             op.output.replace_by(op.source)
             op.erase()
-    for op in [op for op in top.walk() if isinstance(op, HoistableDispatch)]:
-        terminator = op.body.block.last
-        assert terminator is not None
+    for op in list(top.walk(HoistableDispatch)):
+        terminator = op.body.block.end
         if op.body.block.first is terminator:
             for output, value in zip(op.outputs, list(terminator.operands), strict=True):
                 output.replace_by(value)

@@ -11,15 +11,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from orchestrion.compiler.flow import dialect as flow
+from orchestrion.compiler.flow.symbols import Names
 from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import SymbolRef
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Block, Operation, Region
+from orchestrion.compiler.sequencer import hl_seq, ll_seq
 from orchestrion.compiler.stablehlo.ops.func import Func
 from orchestrion.compiler.targets.library_code import calls_library
-from orchestrion.compiler.targets.target import target
 
-from . import hl_seq, ll_seq
+from .target import target
 
 #: Name of linked executables, followed by a number.
 LINKED = "linked"
@@ -28,8 +29,9 @@ LINKED = "linked"
 def run(program: hl_seq.Program) -> None:
     renamed: dict[SymbolRef, SymbolRef] = {}
     groups = _groups(program, target(program.profile).most_entries)
+    names = Names.of(program)
     for ordinal, group in enumerate(group for group in groups if len(group) > 1):
-        renamed |= _link(group, _free_name(program, ordinal))
+        renamed |= _link(group, names.fresh(f"{LINKED}_{ordinal}"))
     for dispatch in _dispatches(program, Func, util.Initializer):
         dispatch.entry = renamed.get(dispatch.entry, dispatch.entry)
 
@@ -37,12 +39,12 @@ def run(program: hl_seq.Program) -> None:
 def _dispatches(program: hl_seq.Program, *kinds: type[Operation]) -> list[flow.Dispatch]:
     """The dispatches in top-level ops of these classes."""
     tops = [top for top in program.body.block if isinstance(top, kinds)]
-    return [op for top in tops for op in top.walk() if isinstance(op, flow.Dispatch)]
+    return [op for top in tops for op in top.walk(flow.Dispatch)]
 
 
 def _groups(program: hl_seq.Program, most: int) -> Iterator[list[ll_seq.Executable]]:
     """Groups of executables to link, without duplicate entry names, in text order."""
-    executables = [op for op in program.body.block if isinstance(op, ll_seq.Executable)]
+    executables = program.body.block.of(ll_seq.Executable)
     executables = [op for op in executables if not any(calls_library(entry) for _, entry in op.entries())]
     called = {dispatch.entry.root for dispatch in _dispatches(program, Func)}
     for served in (False, True):
@@ -55,15 +57,6 @@ def _groups(program: hl_seq.Program, most: int) -> Iterator[list[ll_seq.Executab
             group.append(executable)
             names |= own
         yield group
-
-
-def _free_name(program: hl_seq.Program, ordinal: int) -> str:
-    """A name that no symbol of the program has."""
-    taken = {op.symbol for op in program.body.block}
-    name = f"{LINKED}_{ordinal}"
-    while name in taken:
-        name += "_"
-    return name
 
 
 def _link(group: list[ll_seq.Executable], name: str) -> dict[SymbolRef, SymbolRef]:

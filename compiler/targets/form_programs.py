@@ -14,10 +14,10 @@ from orchestrion.compiler.ir.locations import UNKNOWN
 from orchestrion.compiler.options import Options
 from orchestrion.compiler.parts import part_for, parts_of
 from orchestrion.compiler.profiles import DEFAULT, known_profile, program_name
+from orchestrion.compiler.sequencer import hl_seq
 from orchestrion.compiler.stablehlo.ops.func import Func
-from orchestrion.compiler.targets.target import target
 
-from . import hl_seq
+from .target import target
 
 
 def run(module: Module, options: Options) -> None:
