@@ -247,7 +247,8 @@ class WorkgroupOps(ABC):
             if isinstance(op, k.Barrier | k.Yield | k.Return):
                 self._flush()
             elif isinstance(op, k.Shared):
-                self._reserve_shared(op)
+                if any(not self._is_in_left_out(user) for user, _ in op.output.uses):
+                    self._reserve_shared(op)
             elif isinstance(op, k.For) and has_barrier(op):
                 self._flush()
                 self._loop(op)
@@ -263,6 +264,14 @@ class WorkgroupOps(ABC):
         """Whether a branch without results needs products of pairs, which there are not."""
         needed = any(isinstance(value.defining_op, k.HasPairProducts) for value in _conjuncts(op.condition))
         return needed and not self.pairs and not op.outputs
+
+    def _is_in_left_out(self, op: Operation) -> bool:
+        """Whether a branch that is left out contains an op."""
+        while (outer := op.parent_op) is not None:
+            if isinstance(outer, k.If) and op.parent is outer.yes.block and self._is_left_out(outer):
+                return True
+            op = outer
+        return False
 
     def _is_own(self, op: Operation) -> bool:
         """Whether segments run an op, and do not just repeat it where its result is needed."""
