@@ -123,6 +123,7 @@ PASSES: Final[tuple[Pass, ...]] = (
     Pass("unify-encodings", "hl_seq", "targets.unify_encodings", "keeps a constant in one layout only"),
     Pass("specialize-encodings", "hl_seq", "targets.specialize_encodings", "the target chooses layouts"),
     Pass("materialize-encodings", "hl_seq", "targets.materialize_encodings", "other encodings become dispatches"),
+    Pass("fuse-attention", "hl_seq", "targets.fuse_attention", "only some machines keep scores in a workgroup"),
     Pass("convert-to-hl-seq", "hl_seq", "sequencer.convert_to_hl_seq", "layouts determine sizes in memory"),
     Pass("mark-kernel-loops", "hl_seq", "targets.mark_kernel_loops", "bodies are final, and the host still counts"),
     Pass("count-on-device", "hl_seq", "sequencer.count_on_device", "the counter is a resource of one program"),

@@ -14,8 +14,9 @@ from math import prod
 from typing import Final
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
+from orchestrion.compiler.flow.attention_bodies import Attention
 from orchestrion.compiler.flow.fusion_reads import elements
-from orchestrion.compiler.flow.kinds import hero_of, kind_of
+from orchestrion.compiler.flow.kinds import ATTENTION, hero_of, kind_of
 from orchestrion.compiler.flow.scatter import update_of
 from orchestrion.compiler.ir.attributes import ArrayAttr, StringAttr
 from orchestrion.compiler.ir.core import Block, Operation, Value
@@ -178,6 +179,10 @@ class Body:
                     parts = Extents.of(hero)
                     found |= {"b": prod(parts.batch), "m": parts.rows, "n": parts.columns}
                 return found
+            case _ if self.attention is not None:
+                parts = Extents.of(self.attention.product)
+                sizes = {"b": prod(parts.batch), "m": parts.rows, "n": parts.columns}
+                return {**sizes, "k": reduced(self.attention.product)}
             case "rows":
                 return {"m": self.rows, "k": row_length(self.ops, self.rows, self.results)}
             case _:
@@ -191,6 +196,11 @@ class Body:
         if not any(isinstance(op, Transpose | BroadcastInDim) for op in self.ops):
             return None
         return Across.of(self.results)
+
+    @cached_property
+    def attention(self) -> Attention | None:
+        """The dots of a body of kind `attention`; None in any other body."""
+        return Attention.of(self.ops, self.results) if self.kind == ATTENTION else None
 
     @cached_property
     def lines(self) -> PaddedLines | None:

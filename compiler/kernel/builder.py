@@ -430,7 +430,7 @@ class KernelBuilder(LoweringEmitter[Value]):
 
     def shared(self, count: int, dtype: str) -> Value:
         """An array in shared memory."""
-        return self.insert(k.Shared(result_types=[k.shared_type(count, dtype)])).result
+        return self.insert(k.Shared(result_types=[k.shared_type(count, dtype)]), 0).result
 
     def load_shared(self, shared: Value, index: Value) -> Value:
         """An element of a shared array."""

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Final
 
+from orchestrion.compiler.errors import CompileError, Diagnostic
+from orchestrion.compiler.flow.kinds import ATTENTION
 from orchestrion.compiler.flow.layout import layout_of
 from orchestrion.compiler.ir.dims import Size, bounds, ceildiv, is_dynamic, is_less, typical
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
@@ -18,6 +20,7 @@ from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
 from orchestrion.schema.dtypes import BY_NAME
 
 from .body import Body
+from .choose_attention import attention
 from .choose_elements import block_across, padded_lines, run_of_elements
 from .choose_few_rows import few_rows_dot
 from .choose_panels import byte_panel_dot, depthwise_dot, pair_panel_dot, panel_dot, winograd_dot
@@ -70,15 +73,18 @@ class Choice:
 def choose(body: Body, machine: Machine) -> Choice:
     """The schedules of a body on a machine.
 
-    Raises CompileError if no schedule of the machine takes rows as long as those of the body.
+    Raises CompileError if no schedule of the machine takes rows as long as those of the body, or its attention.
     """
     if body.kind in KERNELS:
         return Choice(Schedule.of(Step("library", body.kind, count=KERNELS[body.kind].workgroup_size(body.hero))))
     if body.kind == "rows":
         return Choice(*schedules_of_rows(body, machine))
     task = Task(body, machine, Code(body))
-    name, schedule = next((name, found) for name, pattern in PATTERNS if (found := pattern(task)) is not None)
-    return _specialized(task, name, schedule)
+    rows = [row for row in PATTERNS if (row[0] == ATTENTION) == (body.kind == ATTENTION)]
+    found = next(((name, found) for name, pattern in rows if (found := pattern(task)) is not None), None)
+    if found is None:
+        raise CompileError([Diagnostic(f"the machine has no schedule for this body of kind {body.kind}")])
+    return _specialized(task, *found)
 
 
 # patterns
@@ -226,6 +232,7 @@ def each_element(task: Task) -> Schedule | None:
 PATTERNS: Final[tuple[tuple[str, Callable[[Task], Schedule | None]], ...]] = (
     ("encoded run", encoded_run),
     ("packed dot", packed_dot),
+    (ATTENTION, attention),
     ("winograd dot", winograd_dot),
     ("depthwise dot", depthwise_dot),
     ("pair panel dot", pair_panel_dot),

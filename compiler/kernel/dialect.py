@@ -458,8 +458,7 @@ class For(Operation):
             yield f"body needs one block, has {len(self.body.blocks)}"
             return
         carried = [value.type for value in self.start]
-        types = {str(self.lower.type), str(self.upper.type), str(self.step.type)}
-        if len(types) > 1:
+        if len(types := {str(bound.type) for bound in (self.lower, self.upper, self.step)}) > 1:
             yield f"bounds and step have the types {', '.join(sorted(types))}"
         if [value.type for value in self.outputs] != carried:
             yield f"results {_types(self.outputs)}, carried values {_types(self.start)}"

@@ -16,6 +16,7 @@ from orchestrion.compiler.ir.locations import UNKNOWN, Location
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 from orchestrion.compiler.stablehlo.ops.indexing import DynamicSlice, DynamicUpdateSlice
 
+from .attention import AttentionBlock
 from .body import Body, Extents, Output, count_of
 from .builder import KernelBuilder
 from .byte_panels import BytePanelDot
@@ -231,7 +232,11 @@ class Kernel:
         branch = None if schedule.by_workgroups else b.begin_if(is_in_grid(b, schedule, count))
         at = dict(zip((dim for dim, _ in grid), delinearize(b, number, tuple(n for _, n in grid)), strict=True))
         if (stage := schedule.find("stage", "out")) is not None:
-            BLOCKS[stage.how](self.elemental, dot, schedule, at, is_in_grid(b, schedule, count)).emit(self._finish)
+            writes = is_in_grid(b, schedule, count)
+            if body.attention is not None:
+                AttentionBlock(self.elemental, body.attention, schedule, at, writes).emit(self._finish)
+            else:
+                BLOCKS[stage.how](self.elemental, dot, schedule, at, writes).emit(self._finish)
             return
         extents = Extents.of(dot)
         rows = side_of(b, schedule, "m", extents.rows, at["m"])

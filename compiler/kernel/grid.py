@@ -38,6 +38,8 @@ def tiles(body: Body, schedule: Schedule) -> list[tuple[str, Size]]:
     extents = body.extents
     if body.kind == "rows":
         return [("m", extents["m"])]
+    if body.attention is not None:
+        return [("b", extents["b"]), ("m", ceildiv(extents["m"], schedule.count("tile", "m") * schedule.local("m")))]
     if schedule.find("tile", "t") is not None:
         assert body.across is not None
         return [("t", prod(body.across.grid(schedule)))]

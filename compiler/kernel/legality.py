@@ -7,18 +7,23 @@ with the exceptions that docs/kernel.md names.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from math import prod
 from typing import Final
 
+from orchestrion.compiler.flow.attention_bodies import Attention
+from orchestrion.compiler.flow.kinds import ATTENTION
 from orchestrion.compiler.ir.dims import bounds, ceildiv, is_dynamic, is_less
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 from orchestrion.schema.dtypes import BY_NAME, FLOAT
 
+from .attention import attention_bytes
 from .body import Body, count_of
 from .byte_panels import byte_panel_bytes, has_bytes
 from .dialect import MAX_SHARED_BYTES, VECTOR_LANES
 from .encodings import stored_shape
 from .grid import DOT, is_tiled_dot
+from .joined_axes import units_of
 from .library import KERNELS
 from .loops import BLOCK, loop_iterations
 from .machine import Machine
@@ -61,6 +66,8 @@ def problems(body: Body, schedule: Schedule, machine: Machine) -> Iterator[str]:
         yield from _reduction(body, schedule, machine)
         if body.kind == "rows":
             yield from _rows(body, schedule)
+        elif body.attention is not None:
+            yield from _attention(body, body.attention, schedule, machine)
         elif is_tiled_dot(schedule):
             yield from _dot(body, schedule, machine)
         else:
@@ -79,11 +86,13 @@ def _library(body: Body, schedule: Schedule) -> Iterator[str]:
 
 def _unknown(body: Body, schedule: Schedule) -> Iterator[str]:
     """Steps that name a dimension or an operand that the body does not have."""
-    operands = ("lhs", "out", "rhs") if body.kind == "contraction" else ("k",) if body.kind == "rows" else ()
+    operands = {"contraction": ("lhs", "out", "rhs"), "rows": ("k",), ATTENTION: ("out",)}.get(body.kind, ())
     for step in schedule.steps:
         known = [*body.extents]
         if step.name == "bind":
-            shared = DOT if body.kind == "contraction" else "e" if body.lines is not None else ""
+            shared = {"contraction": DOT, ATTENTION: ("k", "m", "n")}.get(
+                body.kind, "e" if body.lines is not None else ""
+            )
             known = ["grid", *(dim for dim in shared if dim in body.extents)]
         elif step.name == "stage":
             known = [*operands]
@@ -374,6 +383,45 @@ def _lines(dot: DotGeneral, schedule: Schedule, machine: Machine) -> Iterator[st
         yield f"{out}: {schedule.local('b')} channels of a workgroup divide {lines.shape[lines.channel]}"
     elif (used := lines.elements(schedule) * BY_NAME[element_of(dot.out)].itemsize) > machine.panel_bytes:
         yield f"rows take {used} bytes; the machine has {machine.panel_bytes}"
+
+
+def _attention(body: Body, attention: Attention, schedule: Schedule, machine: Machine) -> Iterator[str]:
+    """Blocks of rows of an attention, whose scores are in shared memory."""
+    out, lanes, tile = schedule.find("stage", "out"), schedule.lanes, partial(schedule.count, "tile")
+    if out is None or not schedule.keeps_scores or not out.count or not schedule.by_workgroups or lanes < 2:
+        yield "the invocations of a workgroup share rows, by reduce(k, tree, ...) and stage(out, rows, ...)"
+        return
+    if schedule.find("tile", "b") is not None or any(schedule.named("reorder")):
+        yield f"{out}: tiles lie along k, m and n"
+    for dim in ("k", "m", "n"):
+        yield from _edge_of_rows(body, schedule, dim)
+    vectors = schedule.count("vectorize", "n", 0)
+    fit = vectors in VECTOR_LANES and vectors <= min(machine.vector_lanes, tile("n"))
+    if not fit or len(list(schedule.named("vectorize"))) > 1 or (tile("k") < vectors and tile("k") not in VECTOR_LANES):
+        yield f"{out}: vectors of up to {machine.vector_lanes} lanes lie along n, in tiles of one or more"
+    for dim in ("k", "n"):
+        tiles, width = schedule.local("m") * schedule.local(dim), tile(dim) * schedule.local(dim)
+        if tiles > lanes or (width < lanes and lanes % width):
+            yield f"{out}: {lanes} invocations take {tiles} tiles, and whole rows of {width} results along {dim}"
+    values = (attention.scores.out, attention.product.lhs, attention.product.out)
+    if len({element_of(value) for value in values}) > 1 or BY_NAME[element_of(values[0])].kind != FLOAT:
+        yield f"{out}: scores, weights and results are floats of one type"
+    elif units_of(attention.product) is not None or not slice_of(attention.product, out.count)[1]:
+        yield f"{out}: a block of a sum of {body.extents['k']} products has more elements"
+    elif (used := attention_bytes(attention, schedule)) > machine.attention_bytes:
+        yield f"scores and panels take {used} bytes; the machine has {machine.attention_bytes}"
+
+
+def _edge_of_rows(body: Body, schedule: Schedule, dim: str) -> Iterator[str]:
+    """The guard of a dimension of an attention."""
+    size, extent = schedule.count("tile", dim) * schedule.local(dim), body.extents[dim]
+    step = schedule.find("guard", dim)
+    if step is None and extent % size:
+        yield f"tiles of {size} do not divide {dim}, of extent {extent}: it needs a guard"
+    elif step is not None and step.how != ("clamp" if dim == "m" else "shift"):
+        yield f"{step}: the last tile is clamped along m, and moved back along k and n"
+    elif step is not None and step.how == "shift" and extent < size:
+        yield f"{step}: a tile is moved back only if the extent, {extent}, is a tile or more"
 
 
 def _staged(body: Body, dot: DotGeneral, schedule: Schedule, machine: Machine) -> Iterator[str]:

@@ -92,7 +92,8 @@ def shared_elements(dot: DotGeneral, schedule: Schedule) -> int:
     slice = slice_of(dot, schedule.count("stage", "out"))
     depth, down = prod(slice[1:]), "n" if vector_dimension(schedule) == "m" else "m"
     staged = {step.dim for step in schedule.named("stage")}
-    sums = rows * columns // (1 if is_divided(slice, numbers(contracted(dot))) else schedule.local(down))
+    whole = schedule.keeps_scores or is_divided(slice, numbers(contracted(dot)))
+    sums = rows * columns // (1 if whole else schedule.local(down))
     return sums + depth * (rows * ("lhs" in staged) + columns * ("rhs" in staged))
 
 
@@ -100,7 +101,7 @@ def shared_elements(dot: DotGeneral, schedule: Schedule) -> int:
 class Panel:
     """A slice of an operand in shared memory: `depth` places along the contracted axes, `size` rows or columns each.
     `deep`: neighbours in the array are places of one row, else rows or columns of one place. `turned`: neighbours in
-    memory are the places of one column.
+    memory are the places of one column. `whole`: the array has the places of all slices.
     """
 
     builder: KernelBuilder
@@ -109,6 +110,7 @@ class Panel:
     depth: int
     deep: bool
     turned: bool
+    whole: bool = False
 
     def at(self, number: Value, place: Value) -> Value:
         """The position of an element in the array, as a word. `number`: its row or column in the block, as a word;
@@ -165,7 +167,11 @@ class PanelDot:
             self.tile_row = b.op("unchecked_divide", b.local_id(), groups)
             self.tile_column = b.op("unchecked_remainder", b.local_id(), groups)
         self.zero = b.const(0, element_of(dot.out))
+<<<<<<< HEAD
         self.block = self._block()
+=======
+        self.block = self._sums()
+>>>>>>> main
         self.left, self.right = self._panel(True), self._panel(False)
 
     @property
@@ -173,7 +179,11 @@ class PanelDot:
         """The builder of the code."""
         return self.elemental.builder
 
+<<<<<<< HEAD
     def _block(self) -> Value:
+=======
+    def _sums(self) -> Value:
+>>>>>>> main
         """The array of the sums of the block."""
         return self.builder.shared(self.height * self.columns, element_of(self.dot.out))
 
@@ -205,11 +215,16 @@ class PanelDot:
 
     def emit(self, finish: Finish) -> None:
         """The code of the block."""
-        b, (axis, places, _) = self.builder, self.slice
-        size = self.sizes[axis]
         if self.has_strips:
             self._strips(finish)
-            return
+        else:
+            self.sum()
+            self._finish(finish)
+
+    def sum(self) -> None:
+        """The sums of the block."""
+        b, (axis, places, _) = self.builder, self.slice
+        size = self.sizes[axis]
         if not self.is_sliced:
             self._slice((), (b.index(0), b.index(size), size))
         else:
@@ -222,7 +237,6 @@ class PanelDot:
             self._slice(outer, (first, b.op("minimum", end, b.index(size)) if size % places else end, places))
             for loop in reversed(loops):
                 b.end_loop(loop, ())
-        self._finish(finish)
 
     def _each(self, outer: Value, inner: int) -> AbstractContextManager[tuple[Value, Value]]:
         """As `each`, for the invocations of this workgroup."""
@@ -251,6 +265,7 @@ class PanelDot:
     def _base(self, outer: Sequence[Value], bounds: tuple[Value, Value, int]) -> Value:
         """The number of the first place of a slice along all contracted axes."""
         b, inside = self.builder, len(self.sizes) - len(outer) - 1
+<<<<<<< HEAD
         return linearize(b, [*outer, bounds[0], *[b.index(0)] * inside], self.sizes)
 
     def _fetch_panels(self, outer: Sequence[Value], bounds: tuple[Value, Value, int]) -> Value:
@@ -265,6 +280,13 @@ class PanelDot:
         if self.right is not None:
             self._fetch(self.right, False, outer, bounds[:2], base)
         self.builder.barrier()  # the panels are there
+=======
+        base = linearize(b, [*outer, bounds[0], *[b.index(0)] * inside], self.sizes)
+        for panel, left in ((self.left, True), (self.right, False)):
+            if panel is not None and not panel.whole:
+                self._fetch(panel, left, outer, bounds[:2], base)
+        b.barrier()  # the panels are there
+>>>>>>> main
         return base
 
     def _strips(self, finish: Finish) -> None:
@@ -421,13 +443,17 @@ class PanelDot:
         """
         b, (count, width) = self.builder, self.tile
         branch, across = None, self.columns // width
-        if self.has_strips and across < self.schedule.workgroup_size:
+        lanes, all_tiles = self.schedule.workgroup_size, self.rows // count * across
+        if self.has_strips and across < lanes:
             branch = b.begin_if(b.op("compare_lt", b.local_id(), b.const(across, "ui32")))
         elif not self.has_strips and self.row_count % self.rows != 0:
             tiles = b.op("add", b.op("subtract", b.index(self.row_count), self.first_row), b.index(count - 1))
             tiles = b.op("unchecked_divide", tiles, b.index(count))
-            busy = b.op("multiply", tiles, b.index(across))
-            branch = b.begin_if(b.op("compare_lt", b.local_id(), b.op("convert", busy, to="ui32")))
+            busy = b.op("convert", b.op("multiply", tiles, b.index(across)), to="ui32")
+            busy = b.op("minimum", busy, b.const(all_tiles, "ui32")) if all_tiles < lanes else busy
+            branch = b.begin_if(b.op("compare_lt", b.local_id(), busy))
+        elif not self.has_strips and all_tiles < lanes:
+            branch = b.begin_if(b.op("compare_lt", b.local_id(), b.const(all_tiles, "ui32")))
         first = b.op("multiply", self.tile_row, b.const(count, "ui32"))
         rows = [b.op("add", first, b.const(at, "ui32")) for at in range(count)]
         column = b.op("multiply", self.tile_column, b.const(width, "ui32"))
@@ -477,12 +503,14 @@ class PanelDot:
         ]
 
         def factors(reduced: Sequence[Value]) -> Scalars:
-            place = b.op("subtract", linearize(b, reduced, self.sizes), base)
+            linear = linearize(b, reduced, self.sizes)
+            place = b.op("subtract", linear, base)
             if self.reads_panels:
-                self._prefetch(linearize(b, reduced, self.sizes))
+                self._prefetch(linear)
             if self.left is not None:
                 numbers = [b.op("add", self.strip, row) for row in rows]
-                xs = [b.load_shared(self.left.array, self.left.at(number, place)) for number in numbers]
+                at_left = linear if self.left.whole else place
+                xs = [b.load_shared(self.left.array, self.left.at(number, at_left)) for number in numbers]
             else:
                 xs = yield from together(row(True, reduced) for row in of_rows)
             if self.right is not None:

@@ -52,6 +52,7 @@ WAYS: Final[dict[str, dict[str, str]]] = {
         "shared": "in shared memory, in slices of `count` places along the reduction",
         "panel": "in shared memory, as vectors; `out`: the sums, which add slices of up to `count` elements",
         "stream": "`out`: sums in shared memory, to which passes along whole rows of memory add `count` products each",
+        "rows": "in shared memory, as rows of scores that become weights, of which a dot adds slices of up to `count`",
         "bytes": "in shared memory, as words of four bytes; `out`: sums of i32, in slices of up to `count` elements",
         "pairs": "in shared memory, as words of two bf16; `out`: sums of f32, in slices of up to `count` elements",
         "windows": "in shared memory, as a ring of rows of an image; `out`: a workgroup computes `count` rows",
@@ -150,7 +151,15 @@ class Schedule:
     @property
     def results(self) -> int:
         """Results that an invocation computes side by side."""
+        if self.keeps_scores:
+            return self.count("tile", "m") * max(self.count("tile", "k"), self.count("tile", "n"))
         return prod(step.count for step in self.named("tile"))
+
+    @property
+    def keeps_scores(self) -> bool:
+        """Whether a workgroup computes rows of an attention."""
+        step = self.find("stage", "out")
+        return step is not None and step.how == "rows"
 
     @property
     def workgroup_size(self) -> int:
@@ -159,6 +168,8 @@ class Schedule:
             return self.library.count
         if not self.by_workgroups:
             return self.count("bind", "grid")
+        if self.keeps_scores:
+            return self.lanes
         return self.lanes * prod(map(self.local, "bemn"))
 
     @property

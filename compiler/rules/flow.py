@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from orchestrion.compiler import parts
+from orchestrion.compiler.flow.attention_bodies import Attention
 from orchestrion.compiler.flow.dialect import (
     Dispatch,
     Empty,
@@ -104,16 +105,16 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
             pass
 
 
-def entry(func: Func, allowed: Callable[[Type], bool]) -> Iterator[str]:
-    """An entry of an executable, over tensors of allowed types."""
+def entry(func: Func, allowed: Callable[[Type], bool], fused: bool = False) -> Iterator[str]:
+    """An entry of an executable, over tensors of allowed types. `fused`: it may compute an attention."""
     yield from one_block(func, allowed)
     yield from dims.entry_dims(func)
     yield from known_kind(func.kind)
     if len(func.body.blocks) == 1:
-        yield from body(func)
+        yield from body(func, fused)
 
 
-def body(func: Func) -> Iterator[str]:
+def body(func: Func, fused: bool = False) -> Iterator[str]:
     """The contract with every target: one hero op or library call, a limited number of bindings, no empty tensors."""
     block = func.body.block
     yield from in_entry(block)
@@ -126,7 +127,7 @@ def body(func: Func) -> Iterator[str]:
     calls = block.of(CustomCall)
     if calls:
         yield from _library_call(block, calls)
-    else:
+    elif not fused or Attention.of(block.ops[:-1], results) is None:
         yield from _sizes(block)
     for value in (*block.arguments, *results, *(result for op in block for result in op.results)):
         if _elements(value) == 0 and not (isinstance(value.defining_op, BroadcastInDim) and value not in results):

@@ -60,7 +60,7 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
             yield from same_exports(op)
             yield from same_ties(op)
         case Func() if isinstance(op.parent_op, Executable):
-            yield from entry(op, is_entry_type)
+            yield from entry(op, is_entry_type, fused=True)
             yield from well_formed(op.schedules)
         case Func():
             yield from signature(op)

@@ -9,8 +9,7 @@ blocks, and `loops-to-kernels` makes an entry of that.
 
 A loop with larger commands runs in batches if its condition is on the device and it contains no loop. Commands with
 more than `Machine.merged_ops` ops become entries with a predicate, and those between them kernels of one invocation. A
-branch inside chooses between small commands only. A batch has at most `MAX_BATCH_OPS` ops, so that limits end a call
-in time, and `MAX_BATCH` iterations.
+batch has at most `MAX_BATCH_OPS` ops, so that limits end a call in time, and `MAX_BATCH` iterations.
 
 The placement report has a row for each loop that stays with the host, with the reason.
 """
@@ -25,7 +24,7 @@ from orchestrion.compiler.flow import dialect as flow
 from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import IntegerAttr, SymbolRef
 from orchestrion.compiler.ir.core import Block, Operation, Value
-from orchestrion.compiler.ir.dominance import Dominance, loop_blocks, predecessors, successors
+from orchestrion.compiler.ir.dominance import loop_blocks, predecessors
 from orchestrion.compiler.ir.locations import Location
 from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import I32, TensorType
@@ -97,22 +96,15 @@ def _mark(func: Func, costs: _Costs) -> Iterator[tuple[Location, str, str]]:
 
 def _mark_batch(header: Block, loops: dict[Block, set[Block]], func: Func, costs: _Costs) -> None:
     """Marks a loop that the host submits in batches. Raises _Refused."""
-    blocks, branch, dominance = loops[header], header.last, Dominance()
+    blocks, branch = loops[header], header.last
     assert isinstance(branch, util.CondBranch)
     if any(other in blocks for other in loops if other is not header):
         raise _Refused("it contains a loop")
     if not hl_seq.is_resource(branch.condition.type):
         raise _Refused("the host counts its iterations, and submits them all at once")
     _check_buffers(blocks, {header}, func, costs.tables)
-    latches = [block for block in blocks if header in successors(block)]
-    total = Cost()
-    for op in (op for block in func.body.blocks if block in blocks for op in block):
-        cost = costs.of_large(op) or costs.of_op(op, func)
-        total += cost
-        assert op.parent is not None
-        always = all(dominance.dominates(op.parent, latch) for latch in latches)
-        if not always and cost.ops > costs.machine.merged_ops:
-            raise _Refused(f"a branch contains {cost.ops} ops, {costs.machine.merged_ops} are the most")
+    ops = [op for block in func.body.blocks if block in blocks for op in block]
+    total = sum((costs.of_large(op) or costs.of_op(op, func) for op in ops), Cost())
     most = MAX_BATCH_OPS // max(total.ops, 1)
     if most < 2:
         raise _Refused(f"an iteration has {total.ops} ops, {MAX_BATCH_OPS // 2} are the most")

@@ -5,7 +5,8 @@
 
 Large dispatches run entries with the latch as predicate. Large copies and fills become such entries. Commands of at
 most `Machine.merged_ops` ops between them stay in loops of one iteration, each of which becomes one kernel. The last
-command sets the latch, so it is the last one in such a loop.
+command sets the latch, so it is the last one in such a loop. The arms of a large branch are split in the same way, each
+with a latch of its own.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from orchestrion.compiler.kernel.loop_entry import Cost, cost_of_bytes, cost_of_
 from orchestrion.compiler.kernel.machine import Machine
 from orchestrion.compiler.profiles import known_profile
 from orchestrion.compiler.sequencer import hl_seq, ll_seq
+from orchestrion.compiler.sequencer.arena import ALIGNMENT
 from orchestrion.compiler.sequencer.command_emitter import region_of
 from orchestrion.compiler.sequencer.share_bindings import share
 from orchestrion.compiler.stablehlo.ops.structural import Constant
@@ -79,23 +81,60 @@ class SplitIteration:
     _entries: dict[object, tuple[ll_seq.Entry, Value]] = field(default_factory=dict)
     _run: list[Operation] = field(default_factory=list)
     _cost: Cost = field(default_factory=Cost)
+    _latch: int = 0  #: offset in bytes of the latch of the commands that are split, in the memory of the loop's latch
 
     def split(self) -> list[ll_seq.Loop]:
         """Replaces the loop. Returns the loops that become kernels."""
-        for op in [op for op in self.loop.body.block if not isinstance(op, ll_seq.Barrier | ll_seq.End)]:
-            for command in self._commands(op):
-                cost = self._cost_of(command)
-                if isinstance(command, ll_seq.Branch) or cost.ops <= self.machine.merged_ops:
-                    self._merge(command, cost)
-                    continue
-                self._end_run()
-                self._insert(self._predicated(command))
-                command.drop_uses()
-        self._end_run()
+        self._split(self.loop.body.block)
         self.loop.erase()
         for entry, dispatches in self.dispatches.items():
             share_buffers(entry, dispatches, known_profile(self.program.profile))
         return self.runs
+
+    def _split(self, commands: Block) -> None:
+        for op in [op for op in commands if not isinstance(op, ll_seq.Barrier | ll_seq.End)]:
+            for command in self._commands(op):
+                cost = self._cost_of(command)
+                if cost.ops <= self.machine.merged_ops:
+                    self._merge(command, cost)
+                    continue
+                if isinstance(command, ll_seq.Branch):
+                    self._split_branch(command)
+                else:
+                    self._end_run()
+                    self._insert(self._predicated(command))
+                command.drop_uses()
+        self._end_run()
+
+    def _split_branch(self, branch: ll_seq.Branch) -> None:
+        """Splits the arms of a branch with large commands. Each has a latch, which is cleared in each iteration and
+        then set in one arm of a small branch.
+        """
+        first, size = self._more_latches(len(branch.arms)), ALIGNMENT * len(branch.arms)
+        places = range(first, first + size, ALIGNMENT)
+        self._end_run()
+        self._insert(_fill(self.loop.predicate, first, size, False, branch))
+        setting = ll_seq.Branch.build(
+            offset=branch.offset,
+            type=branch.type,
+            selector=branch.selector,
+            arms=[region_of([_fill(self.loop.predicate, at, 1, True, branch)], branch.loc) for at in places],
+            loc=branch.loc,
+        )
+        self._merge(setting, self._cost_of(setting))
+        self._end_run()
+        outer = self._latch
+        for self._latch, arm in zip(places, branch.arms, strict=True):
+            self._split(arm.block)
+        self._latch = outer
+
+    def _more_latches(self, count: int) -> int:
+        """Makes room for latches behind that of the loop. Returns the offset of the first."""
+        made = self.loop.predicate.defining_op
+        assert isinstance(made, ll_seq.Allocate)
+        first = int(made.size)
+        made.size = first + ALIGNMENT * count
+        return first
 
     def _entry_of(self, op: ll_seq.Dispatch) -> ll_seq.Entry:
         entry = self.ranges.tables.lookup(self.loop, op.entry)
@@ -114,7 +153,7 @@ class SplitIteration:
             case ll_seq.Copy() | ll_seq.Fill():
                 return cost_of_bytes(int(op.length))
             case ll_seq.Branch():
-                return sum((self._cost_of(one) for arm in op.arms for one in arm.block), Cost())
+                return sum((self._cost_of(one) for arm in op.arms for one in arm.block), Cost(2))
             case _:
                 return Cost()
 
@@ -129,11 +168,7 @@ class SplitIteration:
         if self._run:
             body = region_of(self._run, self.loop.loc)
             run = ll_seq.Loop.build(
-                offset=self.loop.offset,
-                most=self.loop.most,
-                predicate=self.loop.predicate,
-                body=body,
-                loc=self.loop.loc,
+                offset=self._latch, most=1, predicate=self.loop.predicate, body=body, loc=self.loop.loc
             )
             self._insert(run)
             self.runs.append(run)
@@ -165,7 +200,7 @@ class SplitIteration:
         entry, executable = self._entries[key]
         made = ll_seq.Dispatch.build(
             entry=SymbolRef(entry.sym_name.value, (entry.sym_name.value,)),
-            offsets=dense_ints(*(offset for _, offset in places), self.loop.offset.value),
+            offsets=dense_ints(*(offset for _, offset in places), self._latch),
             executable=executable,
             bindings=[*(memory for memory, _ in places), self.loop.predicate],
             loc=op.loc,
@@ -197,13 +232,19 @@ class SplitIteration:
         return made
 
 
+def _fill(memory: Value, offset: int, length: int, value: bool, branch: ll_seq.Branch) -> ll_seq.Fill:
+    """Fills bytes of latches."""
+    byte = DenseElements(tensor((), "i1"), bytes([value]))
+    return ll_seq.Fill.build(target=memory, offset=offset, length=length, value=byte, loc=branch.loc)
+
+
 def _binding(access: str, length: int) -> Attribute:
     return attribute_of({"access": access, "length": length})
 
 
 def _entry_of_copy(op: ll_seq.Copy) -> ll_seq.Entry:
     length = int(op.length)
-    dtype = "ui8" if (length | int(op.source_offset) | int(op.target_offset)) % 4 else "ui32"
+    dtype = "ui8" if length % 4 else "ui32"
     block = Block([ll_seq.BINDING] * 2)
     builder = Builder(block, loc=op.loc)
     type = tensor((length // BY_NAME[dtype].itemsize,), dtype)

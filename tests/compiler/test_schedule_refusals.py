@@ -40,6 +40,15 @@ def squares(
     return f"tile(m, 4), tile(n, {columns}), {bind}{lanes}, stage(out, winograd, {depth}), guard(m, clamp){more}"
 
 
+def weighted(
+    stage: str = "stage(out, rows, 24)", lanes: int = 16, tiles: str = "tile(k, 4), tile(m, 4), tile(n, 4)",
+    vector: str = "vectorize(n, 4)", local: str = "", guards: str = "",
+) -> str:  # fmt: skip
+    """A block of rows of an attention."""
+    shared = f"reduce(k, tree, {lanes}), " * (lanes > 1)
+    return f"{tiles}, {GROUP}{local}, {vector}, {shared}{stage}{guards}"
+
+
 def lines(rows: int = 4, channels: int = 8, results: int = 3, more: str = "") -> str:
     """A block of lines of results of a depthwise convolution."""
     bind = f"bind(b, local, {channels}), {GROUP}"
@@ -301,6 +310,43 @@ CASES: list[tuple[str, list[str], str] | tuple[str, list[str], str, str]] = [
     (
         "convolution", [squares().replace("tile(m, 4)", "tile(m, 8)")],
         "factors and sums take 134208 bytes; the machine has 0",
+    ),
+    # rows of an attention
+    (
+        "attention", [weighted(lanes=1)],
+        "the invocations of a workgroup share rows, by reduce(k, tree, ...) and stage(out, rows, ...)", "cpu",
+    ),
+    (
+        "attention", [weighted(tiles="tile(b, 2), tile(k, 4), tile(m, 4), tile(n, 4)")],
+        "stage(out, rows, 24): tiles lie along k, m and n", "cpu",
+    ),
+    (
+        "attention", [weighted(tiles="tile(k, 4), tile(m, 4), tile(n, 8)")],
+        "tiles of 8 do not divide n, of extent 12: it needs a guard", "cpu",
+    ),
+    (
+        "attention", [weighted(guards=", guard(m, shift)")],
+        "guard(m, shift): the last tile is clamped along m, and moved back along k and n", "cpu",
+    ),
+    (
+        "attention", [weighted(tiles="tile(k, 32), tile(m, 4), tile(n, 4)", guards=", guard(k, shift)")],
+        "guard(k, shift): a tile is moved back only if the extent, 24, is a tile or more", "cpu",
+    ),
+    (
+        "attention", [weighted(vector="vectorize(n, 8)")],
+        "stage(out, rows, 24): vectors of up to 16 lanes lie along n, in tiles of one or more", "cpu",
+    ),
+    (
+        "attention", [weighted(local=", bind(k, local, 2), bind(m, local, 16)", guards=", guard(m, clamp)")],
+        "stage(out, rows, 24): 16 invocations take 32 tiles, and whole rows of 8 results along k", "cpu",
+    ),
+    (
+        "attention of two types", [weighted()],
+        "stage(out, rows, 24): scores, weights and results are floats of one type", "cpu",
+    ),
+    (
+        "attention of long rows", [weighted("stage(out, rows, 128)", local=", bind(m, local, 4)")],
+        "scores and panels take 322560 bytes; the machine has 212992", "cpu",
     ),
     # lines of results
     (

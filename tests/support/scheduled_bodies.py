@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 from stablehlo_text import DTYPES
-from structured_bodies import REDUCERS, Case, Draft
+from structured_bodies import REDUCERS, Case, Draft, Value
 
 
 def dot(
@@ -155,6 +155,39 @@ def many_reductions(count: int = 30, length: int = 300) -> Case:
     return draft.case("rows")
 
 
+def attention(
+    batches: int = 2, rows: int = 20, length: int = 24, depth: int = 8, columns: int = 12,
+    dtype: str = "f32", weights: str = "",
+) -> Case:  # fmt: skip
+    """Products of rows, a softmax of each, and products of that. `weights`: the type of the softmax, if another."""
+    draft, kind = Draft(random.Random(0)), weights or dtype
+    q, k = draft.argument((batches, rows, depth), dtype), draft.argument((batches, length, depth), dtype)
+    v = draft.argument((batches, length, columns), kind)
+    scores = batched(draft, q, k, 2, 2, (batches, rows, length), np.einsum("bmd,bkd->bmk", q.array, k.array))
+    shape = scores.shape
+    if kind != dtype:
+        scores = draft.op("stablehlo.convert", [scores], shape, kind, scores.array)
+    (most,) = draft.reduce([scores], [draft.constant(-np.inf, kind)], [2], REDUCERS["maximum"])
+    near = draft.apply("exponential", draft.apply("subtract", scores, draft.broadcast(most, shape, (0, 1))), near=True)
+    (total,) = draft.reduce([near], [draft.constant(0, kind)], [2], REDUCERS["add"])
+    p = draft.apply("divide", near, draft.broadcast(total, shape, (0, 1)))
+    out = batched(draft, p, v, 2, 1, (batches, rows, columns), np.einsum("bmk,bkn->bmn", p.array, v.array))
+    draft.result(draft.apply("negate", out))
+    return draft.case("attention")
+
+
+def batched(
+    draft: Draft, x: Value, y: Value, left: int, right: int, shape: tuple[int, ...], array: np.ndarray
+) -> Value:
+    """A dot of matrices along these axes, of each batch."""
+    axes = (
+        "#stablehlo.dot<lhs_batching_dimensions = [0], rhs_batching_dimensions = [0], "
+        f"lhs_contracting_dimensions = [{left}], rhs_contracting_dimensions = [{right}]>"
+    )
+    attributes = f"dot_dimension_numbers = {axes}"
+    return draft.op("stablehlo.dot_general", [x, y], shape, x.dtype, array, attributes, near=True)
+
+
 def scatter() -> Case:
     draft = Draft(random.Random(0))
     draft.scattered_in_place(1, 4, 4, 2, "i32")
@@ -190,5 +223,8 @@ BODIES: dict[str, Callable[[], Case]] = {
     "dynamic rows": lambda: rows(dynamic=True),
     "rows with many reductions": many_reductions,
     "rows that may be empty": lambda: rows(dynamic=True, less=1),
+    "attention": attention,
+    "attention of two types": lambda: attention(weights="f64"),
+    "attention of long rows": lambda: attention(1, 16, 5000),
     "scatter": scatter,
 }

@@ -6,8 +6,8 @@ J. G. Laframboise, "Chebyshev approximation of (1 + 2x) exp(x^2) erfc x in 0 <= 
 """
 
 from .coefficients_generated import TABLES, Table
-from .exponential import exponential_of
-from .number import Number, polynomial, select, sign_of, two_product, two_sum, with_sign
+from .exponential import change_of, reduce_exponent
+from .number import Number, fast_two_sum, polynomial, scale, select, sign_of, two_product, with_sign
 
 NEAR = 0.75
 
@@ -17,18 +17,26 @@ def _rest(x: Number, table: Table) -> Number:
     return x * polynomial(x * x, table.erf)
 
 
+def _remainder(x: Number, quotient: Number, divisor: Number) -> Number:
+    """x - quotient * divisor, exact but for f32 where the emitter fuses and the instruction set does not."""
+    if x.emitter.fuses and x.dtype == "f32":
+        return quotient.multiply_add(-divisor, x)
+    product = two_product(quotient, divisor)
+    return (x - product.high) - product.low
+
+
 def _tail(magnitude: Number, table: Table) -> Number:
     """erfc of a magnitude of at least 3/4."""
     a = select(magnitude > table.erfc_most, magnitude.constant(table.erfc_most), magnitude)
-    square = two_product(a, a)
     t = (a - table.erfc_center) / (a + table.erfc_center)
-    above = two_sum(a.constant(table.erfc[0]), t * polynomial(t, table.erfc[1:]))
-    below = two_sum(a + a, a.constant(1.0))
+    above = fast_two_sum(a.constant(table.erfc[0]), t * polynomial(t, table.erfc[1:]))
+    below = fast_two_sum(a + a, a.constant(1.0))
     quotient = above.high / below.high
-    product = two_product(quotient, below.high)
-    rest = ((above.high - product.high) - product.low) + (above.low - quotient * below.low)
-    # what rounding took from the quotient, in parts of it, is a change of the exponent
-    return exponential_of(-square.high, table, rest / above.high - square.low) * quotient
+    # what is missing in the quotient, in parts of it, is a change of the exponent; Q is about 6 / 5
+    change = (_remainder(above.high, quotient, below.high) + (above.low - quotient * below.low)) * (5 / 6)
+    high = a.most_significant()
+    k, r, rest = reduce_exponent(-(high * high), table, (high - a) * (high + a) + change)
+    return scale(change_of(r, rest, table) + 1.0, k) * quotient
 
 
 def erf(x: Number) -> Number:

@@ -199,6 +199,11 @@ class Number:
         """The same bits read as another type of the same width."""
         return self if dtype == self.dtype else self.op("bitcast", to=dtype)
 
+    def most_significant(self) -> Number:
+        """The upper half of the significand of a float, whose square is exact."""
+        rest = (self.format.precision + 1) // 2
+        return (self.bits() & ~((1 << rest) - 1) % (1 << self.format.width)).bits_as(self.dtype)
+
     def bits(self) -> Number:
         """The same bits as an unsigned integer."""
         return self.bits_as(f"ui{BY_NAME[self.dtype].bits}")

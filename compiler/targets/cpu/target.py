@@ -35,6 +35,7 @@ MACHINES = {
         panel_tile=(8, 32),
         panel_bytes=256 << 10,
         winograd_bytes=136 << 10,
+        attention_bytes=208 << 10,
         multiply_add=True,
         byte_products=True,
         pair_products=True,
