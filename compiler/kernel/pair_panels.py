@@ -74,7 +74,7 @@ class PairPanelDot(WordPanelDot):
         size = self.schedule.workgroup_size
         self.exponents = [self.builder.shared(size, "i32") for _ in self.dot.operands]
 
-    def _block(self) -> Value:
+    def _sums(self) -> Value:
         return self.plain.block
 
     def _division(self) -> tuple[tuple[int, ...], tuple[int, int, int]]:
@@ -172,7 +172,7 @@ class PairPanelDot(WordPanelDot):
         tests.append(b.op("compare_ge", b.op("add", left, right), b.const(LEAST_EXPONENTS, "i32")))
         return reduce(partial(b.op, "and"), tests)
 
-    def _sums(self, rows: int, zeros: Sequence[Value], factors: Callable[[Sequence[Value]], Scalars]) -> Reduction:
+    def _products(self, rows: int, zeros: Sequence[Value], factors: Callable[[Sequence[Value]], Scalars]) -> Reduction:
         b, lanes = self.builder, self.lanes
 
         def accumulate(values: Sequence[Value], reduced: Sequence[Value]) -> Scalars:
@@ -180,4 +180,4 @@ class PairPanelDot(WordPanelDot):
             xs, ys = [b.vector([x] * lanes) for x in found[:rows]], found[rows:]
             return [b.multiply_add_pairs(x, y, next(sums)) for x in xs for y in ys]
 
-        return replace(super()._sums(rows, zeros, factors), accumulate=accumulate, width=PAIR)
+        return replace(super()._products(rows, zeros, factors), accumulate=accumulate, width=PAIR)

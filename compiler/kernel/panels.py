@@ -167,11 +167,7 @@ class PanelDot:
             self.tile_row = b.op("unchecked_divide", b.local_id(), groups)
             self.tile_column = b.op("unchecked_remainder", b.local_id(), groups)
         self.zero = b.const(0, element_of(dot.out))
-<<<<<<< HEAD
-        self.block = self._block()
-=======
         self.block = self._sums()
->>>>>>> main
         self.left, self.right = self._panel(True), self._panel(False)
 
     @property
@@ -179,11 +175,7 @@ class PanelDot:
         """The builder of the code."""
         return self.elemental.builder
 
-<<<<<<< HEAD
-    def _block(self) -> Value:
-=======
     def _sums(self) -> Value:
->>>>>>> main
         """The array of the sums of the block."""
         return self.builder.shared(self.height * self.columns, element_of(self.dot.out))
 
@@ -265,7 +257,6 @@ class PanelDot:
     def _base(self, outer: Sequence[Value], bounds: tuple[Value, Value, int]) -> Value:
         """The number of the first place of a slice along all contracted axes."""
         b, inside = self.builder, len(self.sizes) - len(outer) - 1
-<<<<<<< HEAD
         return linearize(b, [*outer, bounds[0], *[b.index(0)] * inside], self.sizes)
 
     def _fetch_panels(self, outer: Sequence[Value], bounds: tuple[Value, Value, int]) -> Value:
@@ -273,20 +264,13 @@ class PanelDot:
         code with vectors of its own from code that lanes run.
         """
         base = self._base(outer, bounds)
-        if self.left is not None:
+        if self.left is not None and not self.left.whole:
             self._fetch(self.left, True, outer, bounds[:2], base)
             if self.right is not None and self.right.turned:
                 self.builder.barrier()
-        if self.right is not None:
+        if self.right is not None and not self.right.whole:
             self._fetch(self.right, False, outer, bounds[:2], base)
         self.builder.barrier()  # the panels are there
-=======
-        base = linearize(b, [*outer, bounds[0], *[b.index(0)] * inside], self.sizes)
-        for panel, left in ((self.left, True), (self.right, False)):
-            if panel is not None and not panel.whole:
-                self._fetch(panel, left, outer, bounds[:2], base)
-        b.barrier()  # the panels are there
->>>>>>> main
         return base
 
     def _strips(self, finish: Finish) -> None:
@@ -479,11 +463,11 @@ class PanelDot:
             return [b.load_shared_lanes(self.block, at, self.lanes) for at in places]
 
         start = sums_of_slices if self.is_sliced else None
-        sums = self._sums(count, [zero] * len(places), self._tile_factors(rows, vectors, base))
+        sums = self._products(count, [zero] * len(places), self._tile_factors(rows, vectors, base))
         for value, at in zip(self.elemental.run(Nest(b, sums).part(outer, bounds, start)), places, strict=True):
             b.store_shared_lanes(value, self.block, at)
 
-    def _sums(self, rows: int, zeros: Sequence[Value], factors: Callable[[Sequence[Value]], Scalars]) -> Reduction:
+    def _products(self, rows: int, zeros: Sequence[Value], factors: Callable[[Sequence[Value]], Scalars]) -> Reduction:
         """The sums of a tile, as vectors that start as `zeros`."""
         return vector_sums(self.builder, self.sizes, rows, zeros, factors)
 
