@@ -58,6 +58,7 @@ from orchestrion.schema.attributes import as_text, problem
 from orchestrion.schema.profiles import PROFILES
 
 if TYPE_CHECKING:
+    from orchestrion.compiler.kernel.machine import Machine
     from orchestrion.compiler.placement import Report
     from orchestrion.compiler.provenance import Recorder
     from orchestrion.compiler.targets.schedule_file import SavedSchedules, ScheduleFile
@@ -303,12 +304,12 @@ class Compilation(Settings):
         if DEFAULT in self.machines[:-1]:
             raise ArgumentValueError(f"machines are given as [{given}]: any device takes {DEFAULT}, so it comes last")
 
-    def _float_sums(self) -> bool:
-        """Whether all machines sum integers in f32 at least as fast as in i32."""
+    def _machine_rows(self) -> list[Machine]:
+        """The facts about the machines of all targets."""
         from orchestrion.compiler.targets.target import target
 
         rows = [target(name).machine(machine) for name in self.targets for machine in self.machines]
-        return all(row is None or row.float_sums for row in rows)
+        return [row for row in rows if row is not None]
 
     def _check_declared_machine(self, machine: str) -> None:
         """Checks the machine of another package: the package declares it, each target with machines has a row for it
@@ -431,7 +432,7 @@ class Compilation(Settings):
             self._make_folder()
         self._after_phase(self.start, module)
         recorder = self._recorder(module)
-        schedules = self._saved_schedules()
+        schedules, rows = self._saved_schedules(), self._machine_rows()
         shared = {row.name: getattr(self, row.name) for row in fields(Settings)}
         shared["targets"] = with_levels(self.targets) if self.levels == "all" else self.targets
         options = Options(
@@ -439,7 +440,8 @@ class Compilation(Settings):
             recorder=recorder,
             parameters=self.parameters is not None,
             schedules=schedules,
-            float_sums=self._float_sums(),
+            float_sums=all(row.float_sums for row in rows),
+            widening_dots=any(row.pair_products for row in rows),
         )
         with collection_paused():
             try:

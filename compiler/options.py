@@ -76,10 +76,11 @@ class Options(Settings):
 
     `recorder`: is notified of decisions, for a placement report. `parameters`: large constants lie outside the module.
     `schedules`: those of a file, which replace chosen ones. `float_sums`: all machines sum integers in f32 at least as
-    fast as in i32.
+    fast as in i32. `widening_dots`: a machine multiplies bf16 faster in dots that widen their own operands.
     """
 
     recorder: Recorder | None = None
     parameters: bool = False
     schedules: SavedSchedules | None = None
     float_sums: bool = True
+    widening_dots: bool = False

@@ -26,6 +26,7 @@ FEATURES: dict[str, str] = {
     "aarch64": "the processor runs ARMv8.0-A with NEON, in 64-bit state, little-endian",
     "x86-64-v4-vnni": "the processor runs x86-64-v4, and AVX-512 VNNI: products of bytes",
     "aarch64-dotprod": "the processor runs aarch64, and the dot products of ARMv8.4-A: products of bytes",
+    "x86-64-v4-bf16": "the processor runs x86-64-v4-vnni, and AVX-512 BF16: products of bf16",
 }
 
 #: features that are instruction sets of native code; only a driver that runs such code has them
@@ -34,6 +35,7 @@ INSTRUCTION_SETS: tuple[str, ...] = (
     "x86-64-v3",
     "x86-64-v4",
     "x86-64-v4-vnni",
+    "x86-64-v4-bf16",
     "aarch64",
     "aarch64-dotprod",
 )

@@ -55,7 +55,7 @@ def run(module: Module, options: Options) -> None:
         blocks = op.regions[0].blocks
         _copy_free(blocks)
         for block in blocks:
-            _form(block, large)
+            _form(block, large, options.widening_dots)
 
 
 def _copy_free(blocks: list[Block]) -> None:
@@ -84,12 +84,12 @@ def _copied(value: Value, user: Operation, copies: dict[Value, Value]) -> Value:
     return copies[value]
 
 
-def _form(block: Block, large: float) -> None:
+def _form(block: Block, large: float, widens: bool) -> None:
     _refuse_wide(block)
     _sink_stores(block)
     _place_splats(block)
     order = {op: index for index, op in enumerate(block)}
-    grouping, behind = Grouping(order, large), _behind_heroes(block)
+    grouping, behind = Grouping(order, large, widens), _behind_heroes(block)
     for op in reversed(list(block)[:-1]):
         if not isinstance(op, OUTSIDE) and not is_sink(op):
             _place(op, grouping, op in behind)

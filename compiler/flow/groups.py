@@ -28,7 +28,7 @@ from orchestrion.compiler.stablehlo.ops.elementwise import Compare, Elementwise,
 from orchestrion.compiler.stablehlo.ops.flow_ops import LineFft, RowSolve
 from orchestrion.compiler.stablehlo.ops.structural import Concatenate, Pad, Reshape
 
-from .fusion_reads import HEROES, MOVEMENT, ROOT, Path, count, elements, is_free, is_in_place, operand_paths
+from .fusion_reads import HEROES, MOVEMENT, ROOT, Path, count, elements, is_free, is_in_place, operand_paths, widens
 from .layout import storage_bytes
 from .merge import Merge
 from .scatter import Scatter, changes, updated_values
@@ -72,12 +72,13 @@ def is_sink(op: Operation) -> bool:
 
 class Group:
     """Ops of one dispatch. `paths[op]`: path -> number of reads of each result of the op. `large`: bytes above which a
-    constant does not share a buffer with others.
+    constant does not share a buffer with others. `widens`: a dot widens its own operands of bf16.
     """
 
-    def __init__(self, number: int, root: Operation, large: float = inf) -> None:
+    def __init__(self, number: int, root: Operation, large: float = inf, widens: bool = False) -> None:
         self.number = number
         self.large = large
+        self.widens = widens
         self.workload = work_of(root)
         self.paths: dict[Operation, dict[Path, int]] = {}
         self.roots: dict[Operation, None] = {}
@@ -186,6 +187,8 @@ class Group:
             return sum(paths.values()) < MANY_READS[type(op)] * count(op.results[0])
         if isinstance(op, MOVEMENT) or op.name == "stablehlo.convert":
             return True
+        if self.widens and isinstance(self.hero, DotGeneral) and widens(op):
+            return True
         if sum(paths.values()) <= count(op.results[0]):
             return True
         return not is_expensive(op) and not isinstance(self.hero, DotGeneral | Scatter)
@@ -199,12 +202,14 @@ def work_of(root: Operation) -> Size:
 class Grouping:
     """The groups of one block in the order of their creation, and the groups that compute each op.
 
-    `order`: place of each op in the block. Ops must be added from the last to the first. `large`: as for `Group`.
+    `order`: place of each op in the block. Ops must be added from the last to the first. `large`, `widens`: as for
+    `Group`.
     """
 
-    def __init__(self, order: Mapping[Operation, int], large: float = inf) -> None:
+    def __init__(self, order: Mapping[Operation, int], large: float = inf, widens: bool = False) -> None:
         self.order = order
         self.large = large
+        self.widens = widens
         self.groups: list[Group] = []
         self._of: dict[Operation, list[Group]] = {}
         #: value -> workload -> groups that read it and are not full
@@ -221,7 +226,7 @@ class Grouping:
 
     def start(self, op: Operation) -> Group:
         """Makes a new group with an op as root."""
-        group = Group(len(self.groups), op, self.large)
+        group = Group(len(self.groups), op, self.large, self.widens)
         self.groups.append(group)
         self._joined(op, group)
         return group

@@ -382,6 +382,14 @@ class KernelBuilder(LoweringEmitter[Value]):
         """z and the products of the bytes of x and y, lane by lane."""
         return self.insert(k.MultiplyAddBytes([x, y, z], [z.type])).result
 
+    def has_pair_products(self) -> Value:
+        """Whether the instruction set has `multiply_add_pairs`."""
+        return self._numbered(("pair products",), k.HasPairProducts(result_types=[scalar("i1")]))
+
+    def multiply_add_pairs(self, x: Value, y: Value, z: Value) -> Value:
+        """z and the products of the halves of x and y, bf16, lane by lane."""
+        return self.insert(k.MultiplyAddPairs([x, y, z], [z.type])).result
+
     def load_bytes(self, load: k.Load, lanes: int = 1) -> Value:
         """Four bytes for each lane, as words: neighbours in a binding, the first of which is that of a load."""
         type = scalar("ui32") if lanes == 1 else k.vector_type(lanes, "ui32")

@@ -12,17 +12,15 @@ from collections.abc import Sequence
 from math import prod
 from typing import Final
 
-from orchestrion.compiler.flow.structure import fastest_axis
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import ceildiv, numbers
-from orchestrion.compiler.ir.types import scalar
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 
-from .dialect import Load, LoadBytes, Scalar
-from .operands import bytes_of, is_read
-from .panels import Finish, Panel, PanelDot, contracted
-from .rules import element_of, shape_of
+from .operands import bytes_of
+from .panels import Finish, PanelDot, contracted
+from .rules import element_of
 from .schedule import Schedule
+from .word_panels import WordPanelDot, innermost
 
 #: elements of a word
 WORD: Final = 4
@@ -42,11 +40,6 @@ def words_of(dot: DotGeneral) -> tuple[int, ...]:
     return *outer, ceildiv(innermost(dot), WORD)
 
 
-def innermost(dot: DotGeneral) -> int:
-    """The elements along the last contracted axis, which words divide."""
-    return numbers(contracted(dot))[-1]
-
-
 def words_of_slice(dot: DotGeneral, depth: int) -> tuple[int, int, int]:
     """As `panels.slice_of`, in words; `depth` counts elements."""
     sizes, most = words_of(dot), max(depth // WORD, 1)
@@ -64,12 +57,12 @@ def byte_panel_bytes(dot: DotGeneral, schedule: Schedule) -> int:
     return 4 * (rows * columns + columns + depth * (rows + columns))
 
 
-class BytePanelDot(PanelDot):
+class BytePanelDot(WordPanelDot):
     """A block of i32 results of a dot of bytes under construction, with vectors along `n` and both operands in panels
     of words.
     """
 
-    in_strips = False
+    per_word = WORD
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -85,39 +78,23 @@ class BytePanelDot(PanelDot):
     def _division(self) -> tuple[tuple[int, ...], tuple[int, int, int]]:
         return words_of(self.dot), words_of_slice(self.dot, self.schedule.count("stage", "out"))
 
-    def _panel(self, left: bool) -> Panel:
-        axis, places, inside = self.slice
-        size, depth = self.rows if left else self.columns, places * inside
-        least = self.sizes[-1] if inside > 1 else self.sizes[axis] % places or places
-        along = self._reads_words(left) and least >= (self.schedule.workgroup_size if left else self.lanes)
-        return Panel(self.builder, self.builder.shared(depth * size, "ui32"), size, depth, left and along, along)
+    def _source(self, left: bool) -> Value:
+        source = bytes_of(self.dot.operands[not left])
+        assert source is not None
+        return source
 
-    def _reads_words(self, left: bool) -> bool:
-        """Whether the bytes of a word are neighbours in memory, and no word ends behind the last element."""
-        dims = self.dot.dimensions
-        operand, contract = (self.dot.lhs, dims.lhs_contract) if left else (self.dot.rhs, dims.rhs_contract)
-        source = bytes_of(operand)
-        inner = next((axis for axis in reversed(contract) if shape_of(operand)[axis] != 1), None)
-        in_order = inner is not None and fastest_axis(operand) == inner and innermost(self.dot) % WORD == 0
-        return in_order and source is not None and is_read(source, encoded=False)
+    def _loaded(self, word: Value) -> Value:
+        return word
 
     def _factor(self, left: bool, number: Value, along: Sequence[Value]) -> Value:
         """The word of an operand at a row or column of the block. Behind the last element, the right one has zeros."""
-        b, (*outer, word) = self.builder, along
-        first = b.op("multiply", word, b.index(WORD))
-        if self._reads_words(left):
-            made = b.load_bytes(_loaded(PanelDot._factor(self, left, number, [*outer, first])))
-        else:
-            made = self._joined(left, number, outer, first)
+        b, made = self.builder, super()._factor(left, number, along)
         if not left:
             return made
-        source = bytes_of(self.dot.lhs)
-        assert source is not None
-        made = b.op("xor", made, b.const(_MIDDLES, "ui32")) if element_of(source) == "ui8" else made
+        made = b.op("xor", made, b.const(_MIDDLES, "ui32")) if element_of(self._source(True)) == "ui8" else made
         return b.op("xor", made, b.byte_offset())
 
     def _joined(self, left: bool, number: Value, outer: Sequence[Value], first: Value) -> Value:
-        """A word of four elements that are computed one by one."""
         b, size = self.builder, innermost(self.dot)
         made: Value | None = None
         for at in range(WORD):
@@ -132,12 +109,6 @@ class BytePanelDot(PanelDot):
             made = value if made is None else b.op("or", made, value)
         assert made is not None
         return made
-
-    def _neighbours(self, number: Value, along: Sequence[Value]) -> Value:
-        load = self._factor(False, number, along).defining_op
-        assert isinstance(load, LoadBytes), "words that are read are loads"
-        byte = Load([load.binding, load.index], [scalar(load.element.value)])
-        return self.builder.load_bytes(byte, self.lanes)
 
     # products
 
@@ -184,19 +155,9 @@ class BytePanelDot(PanelDot):
 
     def _sum(self, row: Value, column: Value) -> Value:
         """A sum without what each element of the left panel is more than its number, times the sum of the column."""
-        b, source = self.builder, bytes_of(self.dot.lhs)
-        assert source is not None
+        b = self.builder
         more = b.op("unchecked_shift_right_logical", b.byte_offset(), b.const(24, "ui32"))
-        if element_of(source) == "ui8":
+        if element_of(self._source(True)) == "ui8":
             more = b.op("subtract", more, b.const(128, "ui32"))
         surplus = b.op("multiply", b.load_shared(self.sums, column), b.op("convert", more, to="i32"))
         return b.op("subtract", PanelDot._sum(self, row, column), surplus)
-
-
-def _loaded(value: Value) -> Load:
-    """The load of an element that is converted."""
-    op = value.defining_op
-    while isinstance(op, Scalar) and op.primitive.name == "convert":
-        op = op.operands[0].defining_op
-    assert isinstance(op, Load), "an operand that is read gives loads"
-    return op

@@ -202,7 +202,7 @@ class LoadLanes(Operation):
 
 
 class LoadBytes(Operation):
-    """Four neighbouring bytes of a binding, the first at the index, as a word, lowest first; or a vector of words."""
+    """Four neighbouring bytes of a binding, from the element at the index on, as a word, lowest first; or a vector."""
 
     name = "kernel.load_bytes"
     binding = operand(BINDING)
@@ -212,8 +212,8 @@ class LoadBytes(Operation):
     traits = frozenset({Trait.REMOVABLE})
 
     def check(self) -> Iterator[str]:
-        if self.element.value not in ("i8", "ui8"):
-            yield f"element {self.element.value} is no byte"
+        if self.element.value not in ("i8", "ui8", "ui16"):
+            yield f"element {self.element.value} is no part of a word"
         if dtype_of(self.output).name != "ui32":
             yield f"does not give {self.output.type}"
 
@@ -296,12 +296,28 @@ class MultiplyAddBytes(Operation):
     z = operand(is_vector)
     output = result(is_vector)
     traits = PURE
+    element: ClassVar[str] = "i32"
 
     def check(self) -> Iterator[str]:
         names = [dtype_of(value).name for value in (*self.operands, self.output)]
         lanes = {length_of(value) for value in (*self.operands, self.output)}
-        if names != ["ui32", "ui32", "i32", "i32"] or len(lanes) > 1 or min(lanes) < 4:
+        if names != ["ui32", "ui32", self.element, self.element] or len(lanes) > 1 or min(lanes) < 4:
             yield f"does not take {_types(self.operands)} -> {self.output.type}"
+
+
+class MultiplyAddPairs(MultiplyAddBytes):
+    """z + x * y of the upper, + of the lower halves of words, bf16, each sum rounded; subnormal numbers are zeros."""
+
+    name = "kernel.multiply_add_pairs"
+    element = "f32"
+
+
+class HasPairProducts(Operation):
+    """Whether the instruction set has `kernel.multiply_add_pairs`; only code on this condition contains it."""
+
+    name = "kernel.has_pair_products"
+    output = result(is_condition)
+    traits = PURE
 
 
 class Transpose(Operation):
@@ -371,7 +387,7 @@ class LoadShared(Operation):
     traits = frozenset({Trait.REMOVABLE})
 
     def check(self) -> Iterator[str]:
-        yield from _check_element(self.shared, self.output)
+        yield from _check_shared(self.shared, self.output)
 
 
 class StoreShared(Operation):
@@ -383,7 +399,7 @@ class StoreShared(Operation):
     index = operand(is_word)
 
     def check(self) -> Iterator[str]:
-        yield from _check_element(self.shared, self.value)
+        yield from _check_shared(self.shared, self.value)
 
 
 class LoadSharedLanes(Operation):
@@ -396,7 +412,7 @@ class LoadSharedLanes(Operation):
     traits = frozenset({Trait.REMOVABLE})
 
     def check(self) -> Iterator[str]:
-        yield from _check_lanes_of(self.shared, self.output)
+        yield from _check_shared(self.shared, self.output)
 
 
 class StoreSharedLanes(Operation):
@@ -408,7 +424,7 @@ class StoreSharedLanes(Operation):
     index = operand(is_word)
 
     def check(self) -> Iterator[str]:
-        yield from _check_lanes_of(self.shared, self.vector)
+        yield from _check_shared(self.shared, self.vector)
 
 
 class Prefetch(Operation):
@@ -442,8 +458,7 @@ class For(Operation):
             yield f"body needs one block, has {len(self.body.blocks)}"
             return
         carried = [value.type for value in self.start]
-        types = {str(self.lower.type), str(self.upper.type), str(self.step.type)}
-        if len(types) > 1:
+        if len(types := {str(bound.type) for bound in (self.lower, self.upper, self.step)}) > 1:
             yield f"bounds and step have the types {', '.join(sorted(types))}"
         if [value.type for value in self.outputs] != carried:
             yield f"results {_types(self.outputs)}, carried values {_types(self.start)}"
@@ -552,16 +567,10 @@ def _check_lanes(scalars: Sequence[Value], vector: Value) -> Iterator[str]:
         yield f"scalars {_types(scalars)}, vector of type {vector.type}"
 
 
-def _check_element(shared: Value, element: Value) -> Iterator[str]:
-    shape = shared_shape(shared.type)
-    if shape is not None and shape[1].name != str(element.type):
-        yield f"element of type {element.type}, array of {shape[1]}"
-
-
-def _check_lanes_of(shared: Value, vector: Value) -> Iterator[str]:
-    array, shape = shared_shape(shared.type), vector_shape(vector.type)
-    if array is not None and shape is not None and array[1] is not shape[1]:
-        yield f"vector of type {vector.type}, array of {array[1]}"
+def _check_shared(shared: Value, value: Value) -> Iterator[str]:
+    array, kind = shared_shape(shared.type), "vector" if is_vector(value.type) else "element"
+    if array is not None and is_carried(value.type) and array[1] is not dtype_of(value):
+        yield f"{kind} of type {value.type}, array of {array[1]}"
 
 
 def _check_yield(body: Region, types: list[Type]) -> Iterator[str]:
@@ -585,7 +594,7 @@ DIALECT = Dialect(
     [
         WorkgroupId, LocalId, Parameter, Constant, Load, LoadVector, LoadLanes, LoadBytes, Store, StoreVector,
         StoreBits, Shared, LoadShared, StoreShared, LoadSharedLanes, StoreSharedLanes, Prefetch, Barrier, Vector, Lanes,
-        MultiplyAdd, Scale, ByteOffset, MultiplyAddBytes, Transpose, Call, For, While, If, Yield, Return,
-        *SCALARS.values(),
+        MultiplyAdd, Scale, ByteOffset, MultiplyAddBytes, MultiplyAddPairs, HasPairProducts, Transpose, Call, For,
+        While, If, Yield, Return, *SCALARS.values(),
     ],
 )  # fmt: skip

@@ -32,6 +32,7 @@ from .lane_sums import LaneSumDot
 from .library import KERNELS
 from .machine import PLAIN, Machine
 from .pack_lanes import pack_lanes
+from .pair_panels import PairPanelDot
 from .panels import PanelDot
 from .parts import Parts, parts_of
 from .reduction_limits import longest
@@ -83,6 +84,7 @@ BLOCKS: dict[str, type[PanelDot | SquareDot | DepthwiseDot]] = {
     "stream": StreamedDot,
     "lanes": LaneSumDot,
     "bytes": BytePanelDot,
+    "pairs": PairPanelDot,
     "winograd": SquareDot,
     "windows": DepthwiseDot,
 }

@@ -29,6 +29,7 @@ from .library import KERNELS
 from .loops import BLOCK, loop_iterations
 from .machine import Machine
 from .operands import packed_tile
+from .pair_panels import has_pairs, pair_panel_bytes
 from .panels import contracted, shared_elements, slice_of, vector_dimension
 from .reduction_limits import longest, max_counted_iterations, max_elements, max_loop_iterations
 from .result_lines import Lines
@@ -245,7 +246,7 @@ def _dot(body: Body, schedule: Schedule, machine: Machine) -> Iterator[str]:
     for dim, index in (("m", 0), ("n", 1)):
         yield from _edge(body, dot, schedule, dim, index)
     if out is not None:
-        blocks = {"winograd": _winograd, "bytes": _byte_panels, "lanes": _lane_sums}
+        blocks = {"winograd": _winograd, "bytes": _word_panels, "pairs": _word_panels, "lanes": _lane_sums}
         yield from blocks.get(out.how, _panels)(dot, schedule, machine)
     elif any(schedule.named("stage")):
         yield from _staged(body, dot, schedule, machine)
@@ -334,13 +335,14 @@ def _lane_sums(dot: DotGeneral, schedule: Schedule, machine: Machine) -> Iterato
         yield f"panels and sums take {used} bytes; the machine has {machine.panel_bytes}"
 
 
-def _byte_panels(dot: DotGeneral, schedule: Schedule, machine: Machine) -> Iterator[str]:
-    """Blocks of a workgroup, with panels of words of four bytes."""
+def _word_panels(dot: DotGeneral, schedule: Schedule, machine: Machine) -> Iterator[str]:
+    """Blocks of a workgroup, with panels of words of four bytes, or of two bf16."""
     (out, *others) = schedule.named("stage")
     lanes, width = schedule.workgroup_size, schedule.count("tile", "n") * schedule.local("n")
     guards, vectors = {step.dim: step.how for step in schedule.named("guard")}, schedule.count("vectorize", "n")
-    if not machine.byte_products:
-        yield f"{out}: the machine has no products of bytes"
+    pairs = out.how == "pairs"
+    if not (machine.pair_products if pairs else machine.byte_products):
+        yield f"{out}: the machine has no products of {'pairs' if pairs else 'bytes'}"
         return
     if others or not schedule.by_workgroups or not out.count:
         yield f"{out}: the invocations of a workgroup share a block, with a depth at this step alone"
@@ -348,9 +350,26 @@ def _byte_panels(dot: DotGeneral, schedule: Schedule, machine: Machine) -> Itera
         yield f"{out}: {lanes} invocations take whole rows of {width} results, in vectors of 4 lanes or more along n"
     if guards.get("m", "clamp") != "clamp" or guards.get("n", "shift") != "shift":
         yield f"{out}: the last tile is moved back along n, and clamped along m"
-    if not (sizes := contracted(dot)) or is_dynamic(prod(sizes)) or not prod(sizes) or not has_bytes(dot):
-        yield f"{out}: only a known number of products of bytes, the right ones signed, is summed in words"
+    if not (sizes := contracted(dot)) or is_dynamic(prod(sizes)) or not prod(sizes):
+        yield f"{out}: only a known number of products is summed in words"
+    elif pairs:
+        yield from _pairs(dot, schedule, out, machine)
+    elif not has_bytes(dot):
+        yield f"{out}: only products of bytes, the right ones signed, are summed in words"
     elif (used := byte_panel_bytes(dot, schedule)) > machine.panel_bytes:
+        yield f"panels and sums take {used} bytes; the machine has {machine.panel_bytes}"
+
+
+def _pairs(dot: DotGeneral, schedule: Schedule, out: Step, machine: Machine) -> Iterator[str]:
+    """Pairs of products of bf16."""
+    lanes, rows = schedule.workgroup_size, schedule.count("tile", "m") * schedule.local("m")
+    if not has_pairs(dot):
+        yield f"{out}: only products of bf16 are summed in pairs, of an even number along the innermost axis"
+    elif not slice_of(dot, out.count)[1]:
+        yield f"{out}: a block of a sum of {prod(contracted(dot))} products has more elements"
+    elif min(lanes, rows) < VECTOR_LANES[0]:
+        yield f"{out}: vectors of {lanes} invocations and {rows} rows are searched for exponents"
+    elif (used := pair_panel_bytes(dot, schedule)) > machine.panel_bytes:
         yield f"panels and sums take {used} bytes; the machine has {machine.panel_bytes}"
 
 

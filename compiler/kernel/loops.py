@@ -41,7 +41,8 @@ class Reduction:
 
     Elements have the row-major order of `sizes`; `element` takes coordinates. `neutral`: values that change nothing
     when combined, None if none are known. `accumulate`: combines values with the element at coordinates, if other ops
-    than those of `combine` and `element` do that. `dtypes`: types of the values if not those of the results.
+    than those of `combine` and `element` do that. `dtypes`: types of the values if not those of the results. `width`:
+    elements of a block that one element counts as.
     """
 
     sizes: Shape
@@ -51,6 +52,7 @@ class Reduction:
     neutral: Sequence[Value] | None
     accumulate: Callable[[Sequence[Value], Sequence[Value]], Scalars] | None = None
     dtypes: Sequence[str] = ()
+    width: int = 1
 
     def types(self, results: Sequence[Value]) -> Sequence[str]:
         """The types of the values that are combined, of a reduction with these results."""
@@ -159,9 +161,9 @@ def _nest_iterations(sizes: tuple[int, ...]) -> int:
     return total
 
 
-def _per_block(sizes: tuple[int, ...], level: int) -> int:
+def _per_block(sizes: tuple[int, ...], level: int, width: int = 1) -> int:
     """Iterations along an axis that make a block, of elements or of blocks of the inner axes."""
-    inside = prod(sizes[level + 1 :])
+    inside = prod(sizes[level + 1 :]) * width
     return BLOCK if inside >= BLOCK else max(BLOCK // inside, 1)
 
 
@@ -178,10 +180,10 @@ class Nest:
 
     def _inside(self, level: int) -> int:
         """Elements along this axis and all inner axes."""
-        return prod(numbers(self.reduction.sizes[level:]))
+        return prod(numbers(self.reduction.sizes[level:])) * self.reduction.width
 
     def _per_block(self, level: int) -> int:
-        return _per_block(numbers(self.reduction.sizes), level)
+        return _per_block(numbers(self.reduction.sizes), level, self.reduction.width)
 
     def axis(self, level: int, outer: Sequence[Value], start: Sequence[Value]) -> Scalars:
         """Combines `start` with all elements at the place `outer` of the outer axes."""

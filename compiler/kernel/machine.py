@@ -49,8 +49,9 @@ class Machine:
     registers. `panel_tile`: rows and columns, of f32, of the tile of a dot with panels; `panel_bytes`: bytes of the
     panels of a workgroup, which caches hold; 0 if panels do not pay. `winograd_bytes`: the same for the transformed
     operands and the sums of a convolution. `attention_bytes`: the same for the scores and the panels of an attention.
-    `multiply_add`: dots add products by one op. `byte_products`: dots of bytes
-    add four products by one op, in panels. `chooses_extrema`: a comparison and a select of its operands are one
+    `multiply_add`: dots add products by one op. `byte_products`: dots of bytes add four products by one op, in panels.
+    `pair_products`: dots of bf16 add two products by one op, in panels, where the instruction set can.
+    `chooses_extrema`: a comparison and a select of its operands are one
     instruction. `float_sums`: f32 sums integers at least as fast as i32. `flash`, `ram`: bytes for constants and code,
     and for variables; 0 if there is no limit to be checked. A machine with flash gets constants that are computed at
     compile time. `loop_ops`: most ops of an iteration of a loop that becomes one kernel of one invocation; 0 if none
@@ -79,6 +80,7 @@ class Machine:
     attention_bytes: int = 0
     multiply_add: bool = False
     byte_products: bool = False
+    pair_products: bool = False
     chooses_extrema: bool = False
     float_sums: bool = True
     flash: int = 0

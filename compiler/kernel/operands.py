@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from orchestrion.compiler.flow.dialect import UnsetEncoding, Windows
+from orchestrion.compiler.flow.fusion_reads import widens
 from orchestrion.compiler.flow.layout import layout_of
 from orchestrion.compiler.flow.structure import axes_in_memory, joined
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.sequencer.ll_seq import LoadInput
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
-from orchestrion.compiler.stablehlo.ops.elementwise import Convert
+from orchestrion.compiler.stablehlo.ops.elementwise import BitcastConvert, Convert
 from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Reshape, Reverse, Slice, Transpose
 
 #: ops whose elements are those of their one operand, found by an index map
@@ -48,6 +49,17 @@ def bytes_of(value: Value) -> Value | None:
             return None
         value = op.operands[0]
     return value
+
+
+def bf16_of(value: Value) -> Value | None:
+    """The bits of bf16, in ui16, whose widened numbers, moved, are a value; None if there are none."""
+    while isinstance(op := value.defining_op, _MOVES):
+        value = op.operands[0]
+    if not isinstance(op, BitcastConvert) or not widens(op):
+        return None
+    word = op.operand_.defining_op
+    assert word is not None and word.operands[0].defining_op is not None, "the shift of a converted element"
+    return word.operands[0].defining_op.operands[0]
 
 
 def is_loaded(op: Reduce) -> bool:

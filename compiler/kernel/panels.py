@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
+from orchestrion.compiler.flow.fusion_reads import BF16_SHIFT
 from orchestrion.compiler.flow.structure import fastest_axis
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import Shape, ceildiv, is_dynamic, numbers
@@ -26,14 +27,14 @@ from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 from .axes import Axes
 from .body import Extents
 from .builder import KernelBuilder
-from .dialect import Load
+from .dialect import Load, Scalar
 from .dots import remember, together, vector_sums
 from .elemental import Elemental
 from .grid import dot_places
 from .index import Index, delinearize, linearize
 from .joined_axes import UnitFactors, units_of
-from .loops import BLOCK, Nest, Scalars
-from .operands import is_read, packed_tile
+from .loops import BLOCK, Nest, Reduction, Scalars
+from .operands import bf16_of, is_read, packed_tile
 from .reductions import Factors
 from .rules import element_of, shape_of
 from .schedule import Schedule
@@ -201,7 +202,7 @@ class PanelDot:
             along
             and not left
             and size % self.lanes == 0
-            and is_read(operand)
+            and is_read(bf16_of(operand) or operand)
             and element_of(operand) == element_of(self.dot.out)
         )
         return Panel(b, array, size, depth, left and along, turned)
@@ -255,14 +256,23 @@ class PanelDot:
         self._multiply(outer, bounds, base)
         self.builder.barrier()  # the panels are read, and the results are there
 
-    def _fetch_panels(self, outer: Sequence[Value], bounds: tuple[Value, Value, int]) -> Value:
-        """Copies a slice of the operands to their panels; returns the place where the slice begins."""
+    def _base(self, outer: Sequence[Value], bounds: tuple[Value, Value, int]) -> Value:
+        """The number of the first place of a slice along all contracted axes."""
         b, inside = self.builder, len(self.sizes) - len(outer) - 1
-        base = linearize(b, [*outer, bounds[0], *[b.index(0)] * inside], self.sizes)
-        for panel, left in ((self.left, True), (self.right, False)):
-            if panel is not None and not panel.whole:
-                self._fetch(panel, left, outer, bounds[:2], base)
-        b.barrier()  # the panels are there
+        return linearize(b, [*outer, bounds[0], *[b.index(0)] * inside], self.sizes)
+
+    def _fetch_panels(self, outer: Sequence[Value], bounds: tuple[Value, Value, int]) -> Value:
+        """Copies a slice of the operands to their panels; returns the place where the slice begins. A barrier divides
+        code with vectors of its own from code that lanes run.
+        """
+        base = self._base(outer, bounds)
+        if self.left is not None and not self.left.whole:
+            self._fetch(self.left, True, outer, bounds[:2], base)
+            if self.right is not None and self.right.turned:
+                self.builder.barrier()
+        if self.right is not None and not self.right.whole:
+            self._fetch(self.right, False, outer, bounds[:2], base)
+        self.builder.barrier()  # the panels are there
         return base
 
     def _strips(self, finish: Finish) -> None:
@@ -359,9 +369,20 @@ class PanelDot:
 
     def _neighbours(self, number: Value, along: Sequence[Value]) -> Value:
         """A vector of the neighbours in memory of an element of a column, along the contracted axes."""
-        load = self._factor(False, number, along).defining_op
-        assert isinstance(load, Load), "an operand that is read gives loads"
-        return self.builder.load_lanes(load, self.lanes)
+        b, load = self.builder, self._load(False, number, along)
+        found = b.load_lanes(load, self.lanes)
+        if b.dtype(found) != "ui16":
+            return found
+        places = b.vector([b.const(BF16_SHIFT, "ui32")] * self.lanes)
+        return b.op("bitcast", b.op("unchecked_shift_left", b.op("convert", found, to="ui32"), places), to="f32")
+
+    def _load(self, left: bool, number: Value, along: Sequence[Value]) -> Load:
+        """The load of an element of an operand that is read, and perhaps widened."""
+        op = PanelDot._factor(self, left, number, along).defining_op
+        while isinstance(op, Scalar):
+            op = op.operands[0].defining_op
+        assert isinstance(op, Load), "an operand that is read gives loads"
+        return op
 
     def _factor(self, left: bool, number: Value, along: Sequence[Value]) -> Value:
         """The element of an operand at a row or column of the block."""
@@ -444,9 +465,13 @@ class PanelDot:
             return [b.load_shared_lanes(self.block, at, self.lanes) for at in places]
 
         start = sums_of_slices if self.is_sliced else None
-        sums = vector_sums(b, self.sizes, count, [zero] * len(places), self._tile_factors(rows, vectors, base))
+        sums = self._products(count, [zero] * len(places), self._tile_factors(rows, vectors, base))
         for value, at in zip(self.elemental.run(Nest(b, sums).part(outer, bounds, start)), places, strict=True):
             b.store_shared_lanes(value, self.block, at)
+
+    def _products(self, rows: int, zeros: Sequence[Value], factors: Callable[[Sequence[Value]], Scalars]) -> Reduction:
+        """The sums of a tile, as vectors that start as `zeros`."""
+        return vector_sums(self.builder, self.sizes, rows, zeros, factors)
 
     def _tile_factors(
         self, rows: Sequence[Value], vectors: Sequence[Value], base: Value

@@ -55,6 +55,7 @@ WAYS: Final[dict[str, dict[str, str]]] = {
         "lanes": "`out`: sums in vectors of neighbours along the reduction, of which the lanes are added at the end",
         "rows": "in shared memory, as rows of scores that become weights, of which a dot adds slices of up to `count`",
         "bytes": "in shared memory, as words of four bytes; `out`: sums of i32, in slices of up to `count` elements",
+        "pairs": "in shared memory, as words of two bf16; `out`: sums of f32, in slices of up to `count` elements",
         "windows": "in shared memory, as a ring of rows of an image; `out`: a workgroup computes `count` rows",
         "winograd": "in shared memory, as factors of squares of 2 x 2 results, in slices of `count` channels",
     },

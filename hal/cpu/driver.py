@@ -9,6 +9,7 @@ import os
 
 from orchestrion.hal.backend import BackendDevice, BackendDriver, Conformance, DeviceInfo, Limits
 from orchestrion.hal.errors import DriverUnavailable, InvalidArgument
+from orchestrion.schema.profiles import INSTRUCTION_SETS
 
 from .processor import architecture, description, instruction_sets
 from .thread_count import MAX_THREADS, thread_count, thread_note
@@ -50,7 +51,7 @@ class CpuDriver(BackendDriver):
                 index=0,
                 name=rows.get("model name", here),
                 vendor=rows.get("vendor_id", rows.get("CPU implementer", "unknown")),
-                version=max(levels),
+                version=max(levels, key=INSTRUCTION_SETS.index),
                 formats=(FORMAT, LIBRARY_FORMAT),
                 features=TYPES | levels,
                 limits=Limits(

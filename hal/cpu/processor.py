@@ -21,6 +21,7 @@ LEVELS: dict[str, str] = {
     "x86-64-v3": "abm avx avx2 bmi1 bmi2 f16c fma movbe xsave",
     "x86-64-v4": "avx512f avx512bw avx512cd avx512dq avx512vl",
     "x86-64-v4-vnni": "avx512_vnni",
+    "x86-64-v4-bf16": "avx512_bf16",
 }
 
 

@@ -281,8 +281,32 @@ CASES: list[tuple[str, list[str], str] | tuple[str, list[str], str, str]] = [
     ),
     (
         "dot", [panels("stage(out, bytes, 64)")],
-        "stage(out, bytes, 64): only a known number of products of bytes, the right ones signed, is summed in words",
+        "stage(out, bytes, 64): only products of bytes, the right ones signed, are summed in words", "cpu",
+    ),
+    (
+        "outer product", [panels("stage(out, bytes, 64)")],
+        "stage(out, bytes, 64): only a known number of products is summed in words", "cpu",
+    ),
+    ("dot", [panels("stage(out, pairs, 64)")], "stage(out, pairs, 64): the machine has no products of pairs"),
+    (
+        "dot", [panels("stage(out, pairs, 64)")],
+        "stage(out, pairs, 64): only products of bf16 are summed in pairs, of an even number along the innermost axis",
         "cpu",
+    ),
+    (
+        "dot of bf16",
+        [panels("stage(out, pairs, 64)", f"{GROUP}, bind(n, local, 1)").replace("tile(m, 4)", "tile(m, 1)")],
+        "stage(out, pairs, 64): vectors of 1 invocations and 1 rows are searched for exponents", "cpu",
+    ),
+    (
+        "dot of bf16 along two axes", [panels("stage(out, pairs, 2)")],
+        "stage(out, pairs, 2): a block of a sum of 48 products has more elements", "cpu",
+    ),
+    (
+        "large dot of bf16",
+        [f"tile(m, 8), tile(n, 32), {GROUP}, bind(m, local, 16), bind(n, local, 4), vectorize(n, 16), "
+         "stage(out, pairs, 256)"],
+        "panels and sums take 458752 bytes; the machine has 262144", "cpu",
     ),
     # squares of results
     (

@@ -16,12 +16,14 @@ from orchestrion.compiler.kernel.dialect import (
     DIALECT,
     ByteOffset,
     Call,
+    HasPairProducts,
     LoadBytes,
     LoadLanes,
     LoadSharedLanes,
     LoadVector,
     MultiplyAdd,
     MultiplyAddBytes,
+    MultiplyAddPairs,
     Prefetch,
     Scale,
     StoreSharedLanes,
@@ -57,7 +59,7 @@ def test_each_instruction_is_in_the_shared_table() -> None:
 def test_each_op_is_rendered() -> None:
     of_opencl = {op.name for op in (LoadLanes, Call)}
     of_cpu = {op.name for op in (LoadSharedLanes, StoreSharedLanes, MultiplyAdd, Prefetch, Scale, Transpose)}
-    of_cpu |= {op.name for op in (LoadBytes, ByteOffset, MultiplyAddBytes)}
+    of_cpu |= {op.name for op in (LoadBytes, ByteOffset, MultiplyAddBytes, HasPairProducts, MultiplyAddPairs)}
     assert set(_OPS) == set(DIALECT.ops) - of_opencl - of_cpu
 
 

@@ -15,6 +15,7 @@ from orchestrion.schema.native_image import decode
 
 #: level -> flags of `/proc/cpuinfo` that a processor with it has
 _FLAGS = {
+    "x86-64-v4-bf16": {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", "avx2", "fma", "avx512_bf16"},
     "x86-64-v4-vnni": {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", "avx2", "fma", "avx512_vnni"},
     "x86-64-v4": {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", "avx2", "fma"},
     "x86-64-v3": {"avx2", "bmi2", "f16c", "fma"},

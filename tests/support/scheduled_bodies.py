@@ -37,6 +37,23 @@ def dot_of_two_axes() -> Case:
     return draft.case("dot of two axes")
 
 
+def dot_of_bf16(rows: int, depth: int, columns: int, inner: int = 1) -> Case:
+    """A product of bf16, which are widened, along `depth` places and along `inner` places behind the rows."""
+    draft = Draft(random.Random(0))
+    operands = []
+    for shape in ((depth, rows, inner), (depth, inner, columns)):
+        bits = draft.argument(shape, "ui16", draft.data(shape, "f32").view(np.uint32).astype(np.uint16) % 0x4000)
+        word = draft.op("stablehlo.convert", [bits], shape, "ui32", bits.array.astype(np.uint32))
+        places = draft.broadcast(draft.constant(16, "ui32"), shape, ())
+        word = draft.op("stablehlo.shift_left", [word, places], shape, "ui32", word.array << np.uint32(16))
+        operands.append(draft.op("stablehlo.bitcast_convert", [word], shape, "f32", word.array.view(np.float32)))
+    attributes = "#stablehlo.dot<lhs_contracting_dimensions = [0, 2], rhs_contracting_dimensions = [0, 1]>"
+    array = np.einsum("kmj,kjn->mn", *(one.array for one in operands))
+    attributes = f"dot_dimension_numbers = {attributes}"
+    draft.result(draft.op("stablehlo.dot_general", operands, (rows, columns), "f32", array, attributes))
+    return draft.case("dot of bf16")
+
+
 def convolution(channels: int = 32) -> Case:
     """A dot of windows of 3 x 3, side by side, and a kernel of 32 columns."""
     draft = Draft(random.Random(0))
@@ -182,6 +199,9 @@ BODIES: dict[str, Callable[[], Case]] = {
     "dot of integers": lambda: dot(dtype="i32"),
     "dot of bytes": lambda: dot(8, 12, 20, "i8", result="i32"),
     "large dot of f64": lambda: dot(64, 64, 64, "f64"),
+    "dot of bf16": lambda: dot_of_bf16(8, 12, 20),
+    "dot of bf16 along two axes": lambda: dot_of_bf16(8, 12, 20, 4),
+    "large dot of bf16": lambda: dot_of_bf16(128, 256, 128),
     "dot of dynamic length": lambda: dot(dynamic="k"),
     "dot of two axes": dot_of_two_axes,
     "convolution": convolution,

@@ -14,7 +14,7 @@ from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.kernel import dialect as k
 from orchestrion.compiler.targets.kernel_target import methods_of
-from orchestrion.schema.dtypes import BOOL, SIGNED, DType
+from orchestrion.schema.dtypes import BOOL, BY_NAME, SIGNED, DType
 
 from .byte_products import add_byte_products
 from .code import Code
@@ -280,13 +280,14 @@ class Body:
 
     def load_bytes(self, op: k.LoadBytes) -> None:
         binding, index = op.operands
-        stride = self.forms[index].stride
-        if k.is_vector(op.output.type) or stride == 0 or (stride == 4 and self.mask is None):
+        stride, part = self.forms[index].stride, BY_NAME[op.element.value]
+        type, align = memory_type(part), part.itemsize
+        if k.is_vector(op.output.type) or stride == 0 or (stride == 4 // align and self.mask is None):
             wide = self.type(op.output)
-            text = f"load {wide}, ptr {self.address(binding, index, 'i8')}, align 1"
+            text = f"load {wide}, ptr {self.address(binding, index, type)}, align {align}"
         else:
             wide, mask = f"<{self.width} x i32>", f"<{self.width} x i1> {self.mask or 'splat (i1 true)'}"
-            at = f"<{self.width} x ptr> align 1 {self._addresses(binding, index, 'i8')}"
+            at = f"<{self.width} x ptr> align {align} {self._addresses(binding, index, type)}"
             name = f"llvm.masked.gather.v{self.width}i32.v{self.width}p0"
             text = f"call {wide} @{name}({at}, {mask}, {wide} zeroinitializer)"
         self.names[op.output] = self.code.set(text)
@@ -361,6 +362,17 @@ class Body:
         assert self.level is not None, "code with vectors of its own has a level"
         names = [self.names[value] for value in op.operands]
         self.names[op.output] = add_byte_products(self.code, self.level, k.length_of(op.output), names)
+
+    def has_pair_products(self, op: k.HasPairProducts) -> None:
+        self.names[op.output] = "true" if self.level is not None and self.level.pair_products else "false"
+
+    def multiply_add_pairs(self, op: k.MultiplyAddPairs) -> None:
+        assert self.level is not None and self.level.pair_products, "code on the condition that the level has it"
+        lanes, (x, y, z) = k.length_of(op.output), (self.names[value] for value in op.operands)
+        wide, half = f"<{lanes} x float>", f"<{2 * lanes} x bfloat>"
+        x, y = (self.code.set(f"bitcast <{lanes} x i32> {word} to {half}") for word in (x, y))
+        name = f"llvm.x86.avx512bf16.dpbf16ps.{32 * lanes}"
+        self.names[op.output] = self.code.set(f"call {wide} @{name}({wide} {z}, {half} {x}, {half} {y})")
 
     # control
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.kernel import dialect as k
-from orchestrion.schema.dtypes import FLOAT, UNSIGNED
+from orchestrion.schema.dtypes import BY_NAME, FLOAT, UNSIGNED
 
 
 class Form(NamedTuple):
@@ -100,7 +100,7 @@ class Forms:
             case k.LoadBytes():
                 stride = self[op.index].stride
                 self.of[op.output] = SAME if stride == 0 and not self.whole_workgroup else VARYING
-                self._access(1 if stride == 4 else stride if stride != 1 else None)
+                self._access(0 if stride == 0 else 1 if stride == 4 // BY_NAME[op.element.value].itemsize else None)
             case k.Store() | k.StoreShared():
                 self._access(self[op.operands[2]].stride)
             case k.For() | k.If():

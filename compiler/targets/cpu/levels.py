@@ -15,8 +15,9 @@ class Level:
     """An instruction set. `triple`, `cpu`, `features`: what LLVM calls it. `lanes`: 32-bit values of a vector.
     `masks`: loads and stores of some lanes of a vector are instructions. `fused`: an instruction adds a product to a
     number and rounds once. `scales`: one multiplies by a power of two and rounds once. `registers`: vectors that the
-    processor holds. `byte_products`: how it multiplies bytes (`byte_products.py`). `base`: the level that has the same
-    instructions but those that multiply bytes.
+    processor holds. `byte_products`: how it multiplies bytes (`byte_products.py`). `pair_products`: an instruction adds
+    two products of bf16 to an f32. `base`: the level that has the same instructions but those that multiply bytes, or
+    bf16.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Level:
     scales: bool = False
     registers: int = 32
     byte_products: str = ""
+    pair_products: bool = False
     base: str = ""
 
 
@@ -38,6 +40,8 @@ _X86, _ARM = "x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"
 LEVELS: Final[dict[str, Level]] = {
     row.name: row
     for row in (
+        Level("x86-64-v4-bf16", "x86-64", _X86, "x86-64-v4", "+avx512vnni,+avx512bf16", 16, masks=True, scales=True,
+              byte_products="vnni", pair_products=True, base="x86-64-v4-vnni"),
         Level("x86-64-v4-vnni", "x86-64", _X86, "x86-64-v4", "+avx512vnni", 16, masks=True, scales=True,
               byte_products="vnni", base="x86-64-v4"),
         Level("x86-64-v4", "x86-64", _X86, "x86-64-v4", "", 16, masks=True, scales=True, byte_products="pairs"),

@@ -10,7 +10,7 @@ from orchestrion.compiler.flow.layout import Encoding, Layout
 from orchestrion.compiler.ir.core import Block, Operation
 from orchestrion.compiler.ir.dims import Shape, is_dynamic
 from orchestrion.compiler.kernel.choose_panels import panel_tile
-from orchestrion.compiler.kernel.dialect import MultiplyAddBytes
+from orchestrion.compiler.kernel.dialect import MultiplyAddBytes, MultiplyAddPairs
 from orchestrion.compiler.kernel.machine import Machine, Quirks
 from orchestrion.compiler.kernel.signature import Signature
 from orchestrion.compiler.targets.kernel_target import KernelTarget, Lowered
@@ -38,6 +38,7 @@ MACHINES = {
         attention_bytes=208 << 10,
         multiply_add=True,
         byte_products=True,
+        pair_products=True,
         float_sums=False,
         chooses_extrema=True,
         quirks=Quirks(functions=True),
@@ -116,10 +117,20 @@ class CpuTarget(KernelTarget):
 
 
 def levels_of(entries: Sequence[tuple[Block, Signature]], levels: Sequence[Level]) -> list[Level]:
-    """The levels whose images differ: those with other products of bytes stand for their base, if there are none."""
-    if any(isinstance(op, MultiplyAddBytes) for block, _ in entries for top in block for op in top.walk()):
-        return list(levels)
-    return list(dict.fromkeys(LEVELS[level.base or level.name] for level in levels))
+    """The levels whose images differ: one with other products of bytes or bf16 than its base stands for that, if there
+    are none.
+    """
+    kinds = {type(op) for block, _ in entries for top in block for op in top.walk()}
+
+    def least(level: Level) -> Level:
+        if not level.base:
+            return level
+        base = LEVELS[level.base]
+        bytes = MultiplyAddBytes in kinds and level.byte_products != base.byte_products
+        pairs = MultiplyAddPairs in kinds and level.pair_products != base.pair_products
+        return level if bytes or pairs else least(base)
+
+    return list(dict.fromkeys(map(least, levels)))
 
 
 def images(entries: Sequence[tuple[Block, Signature]], levels: Sequence[Level]) -> list[bytes]:

@@ -25,7 +25,7 @@ _CHEAP = 12
 #: steps of a reduction wait for each other, and longer pieces of a row of memory are read at once
 INTERLEAVED, MOST_INTERLEAVED = (4, 2), 32
 #: ops that are computed once per workgroup if their results are common
-_COMMON = (k.Scalar, k.Call, k.ByteOffset)
+_COMMON = (k.Scalar, k.Call, k.ByteOffset, k.HasPairProducts)
 #: ops that have no place in segments
 _ELSEWHERE = (k.Constant, k.WorkgroupId, k.LocalId, k.Parameter, k.Shared, k.Barrier, k.Yield, k.Return)
 
@@ -199,10 +199,11 @@ class WorkgroupOps(ABC):
     `size`: invocations of a workgroup. `place`: the number of the invocation in the dispatch if the code needs no other
     number; one loop then runs all invocations of all workgroups, and `skipped` are the ops that compute it.
     `most_lanes`: invocations that may run at once; `masks`: whether also where only some of them access memory.
+    `pairs`: whether there are products of pairs; branches on that are left out if not.
     """
 
-    def __init__(self, block: Block, size: int, most_lanes: int, masks: bool) -> None:
-        self.block, self.size, self.most_lanes, self.masks = block, size, most_lanes, masks
+    def __init__(self, block: Block, size: int, most_lanes: int, masks: bool, pairs: bool = False) -> None:
+        self.block, self.size, self.most_lanes, self.masks, self.pairs = block, size, most_lanes, masks, pairs
         self.place: Value | None
         self.skipped: frozenset[Operation]
         self.place, self.skipped = flat_place(block, self.size) or (None, frozenset())
@@ -246,17 +247,31 @@ class WorkgroupOps(ABC):
             if isinstance(op, k.Barrier | k.Yield | k.Return):
                 self._flush()
             elif isinstance(op, k.Shared):
-                self._reserve_shared(op)
+                if any(not self._is_in_left_out(user) for user, _ in op.output.uses):
+                    self._reserve_shared(op)
             elif isinstance(op, k.For) and has_barrier(op):
                 self._flush()
                 self._loop(op)
             elif isinstance(op, k.If) and has_barrier(op):
                 self._flush()
-                self._branch(op)
+                self._workgroup(op.no.block) if self._is_left_out(op) else self._branch(op)
             elif self._is_own(op):
                 self.pending.append(op)
             elif op not in self.skipped and isinstance(op, _COMMON) and self.analysis.is_common(op.output):
                 self._common(op)
+
+    def _is_left_out(self, op: k.If) -> bool:
+        """Whether a branch without results needs products of pairs, which there are not."""
+        needed = any(isinstance(value.defining_op, k.HasPairProducts) for value in _conjuncts(op.condition))
+        return needed and not self.pairs and not op.outputs
+
+    def _is_in_left_out(self, op: Operation) -> bool:
+        """Whether a branch that is left out contains an op."""
+        while (outer := op.parent_op) is not None:
+            if isinstance(outer, k.If) and op.parent is outer.yes.block and self._is_left_out(outer):
+                return True
+            op = outer
+        return False
 
     def _is_own(self, op: Operation) -> bool:
         """Whether segments run an op, and do not just repeat it where its result is needed."""
