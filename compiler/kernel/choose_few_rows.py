@@ -10,7 +10,7 @@ from orchestrion.schema.dtypes import BY_NAME, FLOAT
 
 from .legality import problems
 from .loops import BLOCK
-from .operands import is_read
+from .operands import is_read, packed_tile
 from .rules import element_of
 from .schedule import Schedule, Step
 from .task import Task, edge_guard
@@ -27,6 +27,8 @@ FEWEST_BLOCKS = 4
 LANES, MOST_VECTORS, MOST_SUMS = 16, 4, 24
 #: most rows of a dot whose sums wait in memory for further products. Rows -> products of a pass
 STREAMED_ROWS = {1: 8, 2: 4, 3: 4}
+#: most rows of a dot whose vectors lie along the reduction, columns of a tile, and fewest products of a result
+MOST_LANE_SUM_ROWS, LANE_SUM_COLUMNS, FEWEST_LANE_SUMS = 4, 4, 128
 
 
 def few_rows_dot(task: Task) -> Schedule | None:
@@ -41,30 +43,48 @@ def few_rows_dot(task: Task) -> Schedule | None:
     if is_dynamic(*sizes):
         return None
     rows, columns, length = map(int, sizes)
-    (read, contract), other = (dot.rhs, dot.dimensions.rhs_contract), dot.lhs
-    if across == "m":
-        (read, contract), other = (dot.lhs, dot.dimensions.lhs_contract), dot.rhs
-    most = machine.panel_tile[0]
-    if not length or columns < FEWEST_COLUMNS or not 0 < rows <= 2 * most:
+    if not length or columns < FEWEST_COLUMNS or not 0 < rows <= 2 * machine.panel_tile[0]:
         return None
-    if fastest_axis(read) in contract or not (is_read(read) and is_read(other)):
+    read, contract = (dot.rhs, dot.dimensions.rhs_contract) if across == "n" else (dot.lhs, dot.dimensions.lhs_contract)
+    if not (is_read(dot.lhs) and is_read(dot.rhs)) or packed_tile(dot, "mn".index(across)) is not None:
         return None
-    groups_down = ceildiv(rows, most)
+    if fastest_axis(read) not in contract:
+        steps = _in_order(task, (down, across), (rows, columns, length))
+    elif rows <= MOST_LANE_SUM_ROWS and length >= FEWEST_LANE_SUMS:
+        steps = [
+            *(Step("tile", dim, count=count) for dim, count in ((down, rows), (across, LANE_SUM_COLUMNS))),
+            Step("bind", across, "local", LANES),
+            Step("vectorize", "k", count=LANES),
+            Step("stage", "out", "lanes"),
+            edge_guard(across, columns, LANE_SUM_COLUMNS * LANES, 0),
+        ]
+    else:
+        return None
+    schedule = Schedule.of(Step("bind", "grid", "workgroup"), *steps)
+    return None if any(problems(task.body, schedule, machine)) else schedule
+
+
+def _in_order(task: Task, dims: tuple[str, str], sizes: tuple[int, int, int]) -> list[Step | None]:
+    """The steps of a dot with neighbouring columns. `dims`: those of the rows and columns; `sizes`: of rows, columns
+    and the reduction.
+    """
+    (down, across), (rows, columns, length) = dims, sizes
+    groups_down = ceildiv(rows, task.machine.panel_tile[0])
     tile_rows = ceildiv(rows, groups_down)
-    registers = BY_NAME[element_of(dot.out)].itemsize // 4  # of a vector
-    width, groups = _block(columns, typical(extents["b"]), min(MOST_SUMS // (tile_rows * registers), MOST_VECTORS))
+    assert task.dot is not None
+    registers = BY_NAME[element_of(task.dot.out)].itemsize // 4  # of a vector
+    most_vectors = min(MOST_SUMS // (tile_rows * registers), MOST_VECTORS)
+    width, groups = _block(columns, typical(task.body.extents["b"]), most_vectors)
     step = STREAMED_ROWS.get(rows)
-    schedule = Schedule.of(
+    return [
         *(Step("tile", dim, count=count) for dim, count in ((down, tile_rows), (across, width))),
-        Step("bind", "grid", "workgroup"),
         Step("bind", down, "local", groups_down) if groups_down > 1 else None,
         Step("bind", across, "local", groups),
-        Step("vectorize", across, count=min(machine.vector_lanes, LANES)),
+        Step("vectorize", across, count=LANES),
         Step("stage", "out", "stream", step) if step else Step("stage", "out", "panel", min(BLOCK, length)),
         Step("guard", down, "clamp") if rows % (tile_rows * groups_down) else None,
         edge_guard(across, columns, width * groups, 0),
-    )
-    return None if any(problems(task.body, schedule, machine)) else schedule
+    ]
 
 
 def _block(columns: int, batches: int, most_vectors: int) -> tuple[int, int]:

@@ -45,7 +45,7 @@ WINOGRAD_COLUMNS, WINOGRAD_DEPTH = 32, 16
 #: most results of a line that an invocation computes at once, and about as many lines of a workgroup
 LINE_RESULTS, LINE_ROWS = 8, 14
 #: bytes of the slices of operands that a workgroup copies at once
-SLICE_BYTES = 128 << 10
+SLICE_BYTES = 256 << 10
 #: fewest blocks of a dot that copies panels
 FEWEST_COPIES = 8
 #: bytes of the panels of a dot of bytes
@@ -139,15 +139,15 @@ def panel_dot(task: Task) -> Schedule | None:
     sizes = {dim: size * local[dim] for dim, size in zip((down, across), tile, strict=True)}
     tall = tile[0] > machine.panel_tile[0]  # so many rows, a power of two apart, would share few lines of a cache
     panels = [name for name, needs in ((down, tall or not is_read(operand[down][0])), (across, not loaded)) if needs]
-    depth = min(SLICE_BYTES, machine.panel_bytes - prod(sizes.values()) * item)
-    depth = depth // (item * max(sum(sizes[name] for name in panels), 1))
-    depth = BLOCK if once else depth if extents["k"] <= depth else depth // BLOCK * BLOCK
+    place, length = item * max(sum(sizes[name] for name in panels), 1), int(extents["k"])
+    depth = min(SLICE_BYTES, machine.panel_bytes - prod(sizes.values()) * item) // place // BLOCK * BLOCK
+    depth = BLOCK if once else length if length * place <= SLICE_BYTES else depth
     schedule = Schedule.of(
         *(Step("tile", dim, count=count) for dim, count in zip((down, across), tile, strict=True)),
         Step("bind", "grid", "workgroup"),
         *(Step("bind", dim, "local", count) for dim, count in local.items() if count > 1),
         Step("vectorize", across, count=min(machine.vector_lanes, tile[1])),
-        Step("stage", "out", "panel", min(depth, int(extents["k"]))),
+        Step("stage", "out", "panel", min(depth, length)),
         *(Step("stage", PANEL_OPERANDS[name], "panel") for name in panels),
         Step("guard", down, "clamp") if extents[down] % sizes[down] != 0 else None,
         Step("guard", across, "pad")
@@ -197,8 +197,9 @@ def pair_panel_dot(task: Task) -> Schedule | None:
 
 
 def _tiles_of_copies(task: Task, rows: int, columns: int, tile: tuple[int, int], in_order: bool) -> tuple[int, int]:
-    """Tiles of a block, along rows and columns, whose workgroup copies a panel of columns. More rows share a copy, and
-    copies of wider rows of memory are faster. At least 8 blocks are left for threads, 16 if blocks are large.
+    """Tiles of a block, along rows and columns, whose workgroup copies a panel of columns: up to 32 and 2, or 32 in
+    all. More rows share a copy, and copies of wider rows of memory are faster. At least 8 blocks are left for threads,
+    16 if blocks are large.
     """
     tiles, batches = ceildiv(rows, tile[0]), typical(task.body.extents["b"])
     most = 2 * PANEL_LANES if tile[1] % (2 * PANEL_LANES) == 0 else PANEL_LANES
@@ -212,7 +213,7 @@ def _tiles_of_copies(task: Task, rows: int, columns: int, tile: tuple[int, int],
     down, across = min(1 << (tiles - 1).bit_length(), most), 1
     if not fits(down, 1):
         down = min(down, PANEL_LANES)
-    while in_order and fits(down, 2 * across):
+    while in_order and across < max(most // down, 2) and fits(down, 2 * across):
         across *= 2
     return max(down, PANEL_LANES // across), across
 

@@ -69,10 +69,13 @@ def _vector_reduction(b: KernelBuilder, dot: DotGeneral, places: Sequence[Index]
 def vector_sums(
     b: KernelBuilder, sizes: Shape, rows: int, zeros: Sequence[Value], factors: Callable[[Sequence[Value]], Scalars]
 ) -> Reduction:
-    """Sums of products in vectors, row by row. `factors` gives a scalar for each of the rows, then the vectors of
-    columns.
+    """Sums of products in vectors, row by row. `factors` gives a scalar or a vector for each of the rows, then the
+    vectors of columns.
     """
     lanes = k.length_of(zeros[0])
+
+    def wide(x: Value) -> Value:
+        return b.vector([x] * lanes) if k.length_of(x) == 1 else x
 
     def start() -> Scalars:
         yield from ()
@@ -80,7 +83,7 @@ def vector_sums(
 
     def element(reduced: Sequence[Value]) -> Scalars:
         found = yield from factors(reduced)
-        return [b.op("multiply", b.vector([x] * lanes), y) for x in found[:rows] for y in found[rows:]]
+        return [b.op("multiply", wide(x), y) for x in found[:rows] for y in found[rows:]]
 
     def combine(x: Sequence[Value], y: Sequence[Value]) -> Scalars:
         yield from ()
@@ -88,7 +91,7 @@ def vector_sums(
 
     def accumulate(values: Sequence[Value], reduced: Sequence[Value]) -> Scalars:
         found, sums = (yield from factors(reduced)), iter(values)
-        return [b.multiply_add(b.vector([x] * lanes), y, next(sums)) for x in found[:rows] for y in found[rows:]]
+        return [b.multiply_add(wide(x), y, next(sums)) for x in found[:rows] for y in found[rows:]]
 
     fused = b.has_multiply_add(b.dtype(zeros[0]))
     return Reduction(sizes, start, element, combine, zeros, accumulate if fused else None)

@@ -28,6 +28,7 @@ from .encodings import store, stored_shape
 from .grid import Write, dot_places, grid_place, grid_size, is_in_grid, is_tiled_dot, side_of, tiles, write_tile
 from .index import Index, delinearize
 from .indexing import moved, starts_of
+from .lane_sums import LaneSumDot
 from .library import KERNELS
 from .machine import PLAIN, Machine
 from .pack_lanes import pack_lanes
@@ -81,6 +82,7 @@ def invocations(body: Body, schedule: Schedule) -> Size:
 BLOCKS: dict[str, type[PanelDot | SquareDot | DepthwiseDot]] = {
     "panel": PanelDot,
     "stream": StreamedDot,
+    "lanes": LaneSumDot,
     "bytes": BytePanelDot,
     "pairs": PairPanelDot,
     "winograd": SquareDot,

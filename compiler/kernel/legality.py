@@ -18,12 +18,13 @@ from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 from orchestrion.schema.dtypes import BY_NAME, FLOAT
 
 from .attention import attention_bytes
-from .body import Body, count_of
+from .body import Body, Extents, count_of
 from .byte_panels import byte_panel_bytes, has_bytes
 from .dialect import MAX_SHARED_BYTES, VECTOR_LANES
 from .encodings import stored_shape
 from .grid import DOT, is_tiled_dot
 from .joined_axes import units_of
+from .lane_sums import reads_along
 from .library import KERNELS
 from .loops import BLOCK, loop_iterations
 from .machine import Machine
@@ -245,7 +246,7 @@ def _dot(body: Body, schedule: Schedule, machine: Machine) -> Iterator[str]:
     for dim, index in (("m", 0), ("n", 1)):
         yield from _edge(body, dot, schedule, dim, index)
     if out is not None:
-        blocks = {"winograd": _winograd, "bytes": _word_panels, "pairs": _word_panels}
+        blocks = {"winograd": _winograd, "bytes": _word_panels, "pairs": _word_panels, "lanes": _lane_sums}
         yield from blocks.get(out.how, _panels)(dot, schedule, machine)
     elif any(schedule.named("stage")):
         yield from _staged(body, dot, schedule, machine)
@@ -254,6 +255,8 @@ def _dot(body: Body, schedule: Schedule, machine: Machine) -> Iterator[str]:
 def _vectors(schedule: Schedule, step: Step, machine: Machine) -> Iterator[str]:
     out, tile = schedule.find("stage", "out"), schedule.count("tile", step.dim)
     dims, fits = ("n", tile % step.count == 0) if out is None else ("mn", tile >= step.count)
+    if out is not None and out.how == "lanes":
+        dims, fits = "k", True
     if step.dim not in dims or step.count not in VECTOR_LANES or not fits:
         lanes = ", ".join(map(str, VECTOR_LANES))
         yield f"{step}: vectors have {lanes} lanes along {' or '.join(dims)}, which divide its tile"
@@ -309,6 +312,25 @@ def _panels(dot: DotGeneral, schedule: Schedule, machine: Machine) -> Iterator[s
         yield f"{out}: passes add a power of two of products, {BLOCK} at most, along one axis, of operands in memory"
     elif out.how == "panel" and not slice_of(dot, out.count)[1]:
         yield f"{out}: a block of a sum of {prod(sizes)} products has more elements"
+    elif (used := shared_elements(dot, schedule) * BY_NAME[element_of(dot.out)].itemsize) > machine.panel_bytes:
+        yield f"panels and sums take {used} bytes; the machine has {machine.panel_bytes}"
+
+
+def _lane_sums(dot: DotGeneral, schedule: Schedule, machine: Machine) -> Iterator[str]:
+    """Blocks of a workgroup whose vectors lie along the reduction."""
+    (out, *others), lanes = schedule.named("stage"), schedule.count("vectorize", "k")
+    across, sizes = vector_dimension(schedule), contracted(dot)
+    down, rows = ("n", Extents.of(dot).columns) if across == "m" else ("m", Extents.of(dot).rows)
+    width = schedule.count("tile", across) * schedule.local(across)
+    guards = {step.dim: step.how for step in schedule.named("guard")}
+    if others or out.count or not schedule.by_workgroups or not machine.panel_bytes or lanes < 2:
+        yield f"{out}: a workgroup shares a block, with vectors along k, on machines with panels"
+    elif schedule.count("tile", down) != rows or schedule.local(down) > 1 or guards.get(across, "shift") != "shift":
+        yield f"{out}: an invocation has all {rows} places along {down}, and the last tile is moved back along {across}"
+    elif width % lanes:
+        yield f"{out}: vectors of {lanes} results divide a block of {width}"
+    if len(sizes) != 1 or is_dynamic(sizes[0]) or sizes[0] < lanes or not reads_along(dot):
+        yield f"{out}: a known number of products, {lanes} or more, are neighbours in both operands"
     elif (used := shared_elements(dot, schedule) * BY_NAME[element_of(dot.out)].itemsize) > machine.panel_bytes:
         yield f"panels and sums take {used} bytes; the machine has {machine.panel_bytes}"
 

@@ -78,7 +78,9 @@ def contracted(dot: DotGeneral) -> Shape:
 
 
 def vector_dimension(schedule: Schedule) -> str:
-    """The dimension along which vectors lie, `n` or `m`."""
+    """The dimension along which vectors of sums lie, `n` or `m`; that which invocations share if they lie along `k`."""
+    if schedule.find("vectorize", "k") is not None:
+        return max("nm", key=schedule.local)
     return "m" if schedule.find("vectorize", "m") is not None else "n"
 
 
@@ -87,8 +89,8 @@ def shared_elements(dot: DotGeneral, schedule: Schedule) -> int:
     sums of another slice.
     """
     rows, columns = (schedule.count("tile", dim) * schedule.local(dim) for dim in ("m", "n"))
-    if (out := schedule.find("stage", "out")) is not None and out.how == "stream":
-        return 2 * rows * columns
+    if (out := schedule.find("stage", "out")) is not None and out.how in ("stream", "lanes"):
+        return rows * columns * (1 + schedule.count("vectorize", "k"))
     slice = slice_of(dot, schedule.count("stage", "out"))
     depth, down = prod(slice[1:]), "n" if vector_dimension(schedule) == "m" else "m"
     staged = {step.dim for step in schedule.named("stage")}
@@ -151,7 +153,7 @@ class PanelDot:
         self.row_count, self.column_count = sides[::-1] if self.transposed else sides
         self.tile = schedule.count("tile", dims[0]), schedule.count("tile", across)
         self.rows, self.columns = (size * schedule.local(dim) for size, dim in zip(self.tile, dims, strict=True))
-        self.lanes = schedule.count("vectorize", across)
+        self.lanes = next(schedule.named("vectorize")).count
         self.sizes, self.slice = self._division()
         self.first_row = b.op("multiply", self.place[dims[0]], b.index(self.rows))
         self.first_column = b.op("multiply", self.place[across], b.index(self.columns))
@@ -508,9 +510,9 @@ class PanelDot:
     @property
     def reads_panels(self) -> bool:
         """Whether memory has many panels of columns, one behind the other."""
-        many = not self.transposed and self.column_count > self.columns
-        many = many and prod(self.sizes) * self.column_count >= MIN_PREFETCHED
-        return many and self.right is None and packed_tile(self.dot, 1) == self.columns
+        if self.transposed or self.right is not None or packed_tile(self.dot, 1) != self.columns:
+            return False  # any other operand may have a dynamic number of columns
+        return self.column_count > self.columns and prod(self.sizes) * self.column_count >= MIN_PREFETCHED
 
     def _prefetch(self, place: Value) -> None:
         """Asks caches for the panel of the next block. Each tile asks for a part of it, an element for each `place`

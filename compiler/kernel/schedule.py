@@ -52,6 +52,7 @@ WAYS: Final[dict[str, dict[str, str]]] = {
         "shared": "in shared memory, in slices of `count` places along the reduction",
         "panel": "in shared memory, as vectors; `out`: the sums, which add slices of up to `count` elements",
         "stream": "`out`: sums in shared memory, to which passes along whole rows of memory add `count` products each",
+        "lanes": "`out`: sums in vectors of neighbours along the reduction, of which the lanes are added at the end",
         "rows": "in shared memory, as rows of scores that become weights, of which a dot adds slices of up to `count`",
         "bytes": "in shared memory, as words of four bytes; `out`: sums of i32, in slices of up to `count` elements",
         "pairs": "in shared memory, as words of two bf16; `out`: sums of f32, in slices of up to `count` elements",

@@ -60,7 +60,7 @@ class CpuDriver(BackendDriver):
                     max_binding_length=_memory_bytes(),
                     max_bindings=1024,
                     max_parameter_bytes=256,
-                    shared_memory_bytes=256 << 10,
+                    shared_memory_bytes=384 << 10,
                     min_binding_alignment=BINDING_ALIGNMENT,
                     host_import_alignment=IMPORT_ALIGNMENT,
                 ),

@@ -48,10 +48,10 @@ def test_matrices_of_any_size(computes: Any, schedule: str, shape: tuple[int, in
 
 
 #: several blocks of columns, one whose last block is moved back, and few columns, for one row to sixteen
-FEW_ROWS = [(1, 130, 2048), (2, 65, 300), (3, 70, 100), (3, 7, 1100), (4, 64, 256), (9, 31, 400), (16, 200, 300)]
+FEW_ROWS = [(1, 130, 2048), (2, 65, 300), (3, 70, 100), (3, 7, 1100), (4, 128, 256), (9, 31, 400), (16, 200, 300)]
 
 
-@pytest.mark.parametrize("shape", [*FEW_ROWS, (2048, 130, 1), (300, 70, 3)], ids=str)
+@pytest.mark.parametrize("shape", [*FEW_ROWS, (2048, 130, 1), (259, 1300, 1), (300, 70, 3)], ids=str)
 @pytest.mark.parametrize("turned", [False, True])
 def test_few_rows_and_few_columns(computes: Any, shape: tuple[int, int, int], turned: bool) -> None:
     """By the schedule of the machine; also with the columns of the right operand in the order of memory."""
@@ -61,6 +61,22 @@ def test_few_rows_and_few_columns(computes: Any, shape: tuple[int, int, int], tu
     x, y = filled(dot.lhs, "f32"), filled(dot.rhs, "f32")
     (got,) = computes(dot.text(["f32"] * 3), "cpu", x, y)
     check(got, expected(dot, x, y, "f32"), "f32")
+
+
+@pytest.mark.parametrize("along", ["m", "n"])
+@pytest.mark.parametrize("depth", [16, 17, 150])
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+def test_lanes_of_sums_along_the_reduction(computes: Any, along: str, depth: int, dtype: str) -> None:
+    """Three rows of a result, with tiles of the other dimension that are moved back, and with a rest of the depth."""
+    shape = (70, 3) if along == "m" else (3, 70)
+    dot = Dot((shape[0], depth), (shape[1], depth), DotDimensions((), (), (1,), (1,)), "ik,jk->ij", shape)
+    schedule = (
+        f"[tile(m, {8 if along == 'm' else 3}), tile(n, {3 if along == 'm' else 8}), bind(grid, workgroup), "
+        f"bind({along}, local, 4), vectorize(k, 16), stage(out, lanes), guard({along}, shift)]"
+    )
+    x, y = filled(dot.lhs, dtype), filled(dot.rhs, dtype)
+    (got,) = computes(dot.text([dtype] * 3), "cpu", x, y, schedule=schedule)
+    check(got, expected(dot, x, y, dtype), dtype)
 
 
 @pytest.mark.parametrize("shape", [(4, 65, 32), (4, 300, 128), (1, 4000, 64), (1, 4000, 512), (11, 65, 256)], ids=str)
@@ -85,6 +101,8 @@ def test_sums_have_the_bits_of_other_schedules(
                          "stage(out, stream, 8)]"),
         ((3, 100, 768), "bind(n, local, 8), vectorize(n, 16), stage(out, stream, 4)]"),
         ((16, 768, 3072), "[tile(m, 8), tile(n, 48), bind(grid, workgroup), bind(m, local, 2), bind(n, local, 16), "),
+        ((2048, 768, 1), "[tile(m, 4), tile(n, 1), bind(grid, workgroup), bind(m, local, 16), vectorize(k, 16), "
+                         "stage(out, lanes)]"),
         ((16, 768, 200), "stage(lhs, panel), stage(out, panel, 64)"),
         ((17, 768, 3072), "stage(rhs, panel)"),
     ],

@@ -32,6 +32,12 @@ def panels(stages: str, bind: str = f"{GROUP}, bind(m, local, 4)", more: str = "
     return f"{TILE}, {bind}, vectorize(n, 4), {stages}, guard(m, clamp){more}"
 
 
+def lane_sums(rows: int = 8, local: int = 4, lanes: int = 4, stages: str = "stage(out, lanes)") -> str:
+    """A block of 4 columns per invocation, with vectors along the reduction."""
+    bind = f"{GROUP}, bind(n, local, {local})"
+    return f"tile(m, {rows}), tile(n, 4), {bind}, vectorize(k, {lanes}), {stages}, guard(n, shift)"
+
+
 def squares(
     depth: int = 16, local: int = 16, columns: int = 32, more: str = "", lanes: str = ", vectorize(n, 16)"
 ) -> str:
@@ -237,12 +243,26 @@ CASES: list[tuple[str, list[str], str] | tuple[str, list[str], str, str]] = [
             f"tile(m, 8), tile(n, 32), {GROUP}, bind(m, local, 128), vectorize(n, 8), stage(lhs, panel), "
             "stage(out, panel, 64)",
         ],
-        "panels and sums take 526336 bytes; the machine has 262144", "cpu",
+        "panels and sums take 526336 bytes; the machine has 327680", "cpu",
     ),
     (
         "dot", [panels("stage(out, stream, 24)")],
         "stage(out, stream, 24): passes add a power of two of products, 64 at most, along one axis, of operands in "
         "memory", "cpu",
+    ),
+    # sums in lanes
+    (
+        "dot", [lane_sums(stages="stage(out, lanes, 8)")],
+        "stage(out, lanes, 8): a workgroup shares a block, with vectors along k, on machines with panels", "cpu",
+    ),
+    (
+        "dot", [lane_sums(rows=4)],
+        "stage(out, lanes): an invocation has all 8 places along m, and the last tile is moved back along n", "cpu",
+    ),
+    ("dot", [lane_sums(lanes=16, local=2)], "stage(out, lanes): vectors of 16 results divide a block of 8", "cpu"),
+    (
+        "dot", [lane_sums()],
+        "stage(out, lanes): a known number of products, 4 or more, are neighbours in both operands", "cpu",
     ),
     # panels of words
     ("dot of bytes", [panels("stage(out, bytes, 64)")], "stage(out, bytes, 64): the machine has no products of bytes"),
@@ -286,7 +306,7 @@ CASES: list[tuple[str, list[str], str] | tuple[str, list[str], str, str]] = [
         "large dot of bf16",
         [f"tile(m, 8), tile(n, 32), {GROUP}, bind(m, local, 16), bind(n, local, 4), vectorize(n, 16), "
          "stage(out, pairs, 256)"],
-        "panels and sums take 458752 bytes; the machine has 262144", "cpu",
+        "panels and sums take 458752 bytes; the machine has 327680", "cpu",
     ),
     # squares of results
     (

@@ -12,11 +12,14 @@ from orchestrion.compiler.kernel.body import DIMENSIONS, Body
 from orchestrion.compiler.kernel.dialect import VECTOR_LANES
 from orchestrion.compiler.kernel.encodings import stored_shape
 from orchestrion.compiler.kernel.grid import is_tiled_dot
+from orchestrion.compiler.kernel.lane_sums import reads_along
 from orchestrion.compiler.kernel.library import KERNELS
 from orchestrion.compiler.kernel.machine import Machine
 from orchestrion.compiler.kernel.operands import packed_tile
+from orchestrion.compiler.kernel.panels import contracted
 from orchestrion.compiler.kernel.rules import element_of
 from orchestrion.compiler.kernel.schedule import STEPS, WAYS, Schedule, Step
+from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 
 #: products in the text of a tile, about: longer code takes drivers seconds
 MAX_PRODUCTS = 128
@@ -175,6 +178,9 @@ def _panels(rng: random.Random, body: Body) -> list[Step]:
     """
     across = rng.choice([dim for dim in "mn" if bounds(body.extents[dim])[0] > 1] or ["n"])
     down = "mn".replace(across, "")
+    assert isinstance(body.hero, DotGeneral)
+    if reads_along(body.hero) and rng.random() < 0.5:
+        return _lane_sums(rng, body, down, across)
     columns = rng.choice(
         [count for count in (2, 4, 8, 12, 16, 24, 32) if count <= bounds(body.extents[across])[0]] or [2]
     )
@@ -183,11 +189,11 @@ def _panels(rng: random.Random, body: Body) -> list[Step]:
     local = {down: rng.choice((1, 2, 4, 8, 16)), across: groups}
     staged = [operand for operand in ("lhs", "rhs") if rng.random() < 0.6]
     ways = {down: "clamp", across: "shift"}
-    tile = packed_tile(body.hero, "mn".index(across))  # type: ignore[arg-type]
+    tile = packed_tile(body.hero, "mn".index(across))
     if tile is not None and tile % columns == 0 and groups == 1 and {"m": "lhs", "n": "rhs"}[across] not in staged:
         ways[across] = "pad"
     stages = [Step("stage", "out", "stream", rng.choice((1, 4, 8, 32)))]
-    if rng.random() < 0.7:
+    if len(contracted(body.hero)) != 1 or rng.random() < 0.7:
         stages = [
             Step("stage", "out", "panel", rng.choice((16, 64, 100, 200))),
             *(Step("stage", operand, "panel") for operand in staged),
@@ -200,6 +206,22 @@ def _panels(rng: random.Random, body: Body) -> list[Step]:
         *stages,
         *(Step("guard", d, ways[d]) for d in "mn" if body.extents[d] % (sizes[d] * local[d]) != 0),
         *([Step("reorder", "n", "m")] if rng.random() < 0.3 else []),
+    ]
+
+
+def _lane_sums(rng: random.Random, body: Body, down: str, across: str) -> list[Step]:
+    """Blocks of a workgroup with vectors along the reduction."""
+    lanes = rng.choice([count for count in VECTOR_LANES if count <= bounds(body.extents["k"])[0]] or [2])
+    local = rng.choice((1, 2, 4, 8))
+    tile = max(lanes // local, 1) * rng.choice((1, 1, 2))
+    return [
+        Step("bind", "grid", "workgroup"),
+        Step("bind", across, "local", local),
+        Step("tile", across, count=tile),
+        Step("tile", down, count=bounds(body.extents[down])[0]),
+        Step("vectorize", "k", count=lanes),
+        Step("stage", "out", "lanes"),
+        *([Step("guard", across, "shift")] if body.extents[across] % (local * tile) != 0 else []),
     ]
 
 
