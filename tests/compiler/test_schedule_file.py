@@ -246,5 +246,5 @@ def test_a_target_without_schedules_takes_none(write: Callable[..., Path]) -> No
 def test_a_file_that_cannot_be_read_is_an_error_of_the_caller(tmp_path: Path) -> None:
     with pytest.raises(CompileError, match="none.schedules: No such file"):
         compiler.compile(PROGRAM, targets=["opencl"], schedules=tmp_path / "none.schedules")
-    with pytest.raises(ArgumentTypeError, match="not by a int"):
+    with pytest.raises(ArgumentTypeError, match="schedules=3: the path of a file expected"):
         compiler.compile(PROGRAM, targets=["opencl"], schedules=3)  # type: ignore[arg-type]
