@@ -205,9 +205,9 @@ class Body:
     @cached_property
     def lines(self) -> PaddedLines | None:
         """The lines of an elementwise body that pads a tensor; None if it does not."""
-        (first, *more) = self.outputs
-        one = self.kind == "elementwise" and not more and first.binding not in self.inputs.values()
-        return PaddedLines.of(first.value) if one else None
+        if self.kind != "elementwise" or len(self.outputs) != 1 or self.outputs[0].binding in self.inputs.values():
+            return None
+        return PaddedLines.of(self.outputs[0].value)
 
     @property
     def has_one_size(self) -> bool:

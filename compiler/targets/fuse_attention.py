@@ -17,6 +17,7 @@ from orchestrion.compiler.flow.symbols import Names
 from orchestrion.compiler.ir.attributes import SymbolRef
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Block, Region, Value
+from orchestrion.compiler.ir.locations import fused
 from orchestrion.compiler.ir.printer import operation_text
 from orchestrion.compiler.ir.types import FunctionType
 from orchestrion.compiler.kernel.body import Body
@@ -122,9 +123,11 @@ def _fits(func: Func, made_for: KernelTarget, program: hl_seq.Program) -> bool:
 def _replace(dispatches: Sequence[Dispatch], arguments: Sequence[Value], name: str) -> None:
     """Replaces dispatches by one, in the place of the last."""
     last = dispatches[-1]
+    loc = fused(*(op.loc for op in reversed(dispatches)))
     outputs = [value.type for value in last.outputs]
+    entry = SymbolRef(name, (name,))
     one = Builder.before(last).build(
-        Dispatch, entry=SymbolRef(name, (name,)), workload=last.workload, arguments=list(arguments), outputs=outputs
+        Dispatch, entry=entry, workload=last.workload, arguments=list(arguments), outputs=outputs, loc=loc
     )
     last.replace_by(one.outputs)
     for dispatch in reversed(dispatches[:-1]):

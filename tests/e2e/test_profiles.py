@@ -372,7 +372,10 @@ func.func @main(%x: tensor<65536xf32>, %n: tensor<i32>) -> tensor<65536xf32> {
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_a_loop_has_one_row_for_all_its_turns(device: str, load_on: LoadOn) -> None:
-    """The predicate is computed once more than the body runs; the trace has a launch for every turn, in order."""
+    """The predicate is computed once more than the body runs; the trace has a launch for every turn, in order.
+
+    OpenCL and Vulkan launch batches of 1, 2, 4 turns, of which those behind the end do nothing.
+    """
     program = load_on(writer.write(Compilation().rows(LOOP)), device, profiling=True)
     x = np.linspace(-1, 1, 65536, dtype=np.float32)
     for turns in (5, 0, 2):
@@ -384,9 +387,10 @@ def test_a_loop_has_one_row_for_all_its_turns(device: str, load_on: LoadOn) -> N
         in_order(call)
         names = [launch.command.source_op for launch in call.launches]
         launched.append((names.count("stablehlo.compare"), names.count("stablehlo.tanh")))
-    assert launched == [(6, 5), (1, 0), (3, 2)]
+    assert launched == ([(6, 5), (1, 0), (3, 2)] if device == "reference" else [(8, 7), (2, 1), (4, 3)])
     (row,) = (row for row in profile.rows("main") if row.command.source_op == "stablehlo.tanh")
-    assert (row.command.location, row.calls, row.launches) == ("loop.py:3:4", 3, 7)
+    assert (row.command.location, row.calls) == ("loop.py:3:4", 3)
+    assert row.launches == sum(bodies for _, bodies in launched)
     events = profile.trace()["traceEvents"]
     slices = [event for event in events if event["ph"] == "X"]
     check_flows(events, slices, [event for event in slices if event["cat"] in ("dispatch", "copy", "fill")])
