@@ -23,6 +23,8 @@ def emit(b: KernelBuilder, size: Size, values: Mapping[str, Value] | None = None
     """
     if not isinstance(size, Dim):
         return b.bits(size % (1 << (32 if b.index_type == "ui32" else 64)), b.index_type)
+    if size.symbol is not None:
+        return _atom(b, size.symbol, values)
     total: Value | None = None
     for count, factors in sorted(size.terms, key=lambda term: term[0] < 0):
         product = _product(b, abs(count), [_atom(b, atom, values) for atom in factors])
@@ -35,8 +37,8 @@ def emit(b: KernelBuilder, size: Size, values: Mapping[str, Value] | None = None
 
 
 def _product(b: KernelBuilder, count: int, factors: Sequence[Value]) -> Value:
-    product = emit(b, count)
-    for factor in factors:
+    product, *others = factors if count == 1 and factors else (emit(b, count), *factors)
+    for factor in others:
         product = b.op("multiply", product, factor)
     return product
 
