@@ -51,6 +51,8 @@ class Field:
 
     def __init__(self, constraint: Constraint = None) -> None:
         self.constraint = constraint
+        #: whether the constraint accepts a type
+        self.allows = _predicate(constraint)
         self.name = ""
 
     def attribute(self, value: Any) -> Attribute:
@@ -60,14 +62,6 @@ class Field:
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
 
-    def allows(self, given: Type) -> bool:
-        """Whether the constraint accepts a type."""
-        if self.constraint is None:
-            return True
-        if isinstance(self.constraint, type):
-            return isinstance(given, self.constraint)
-        return given == self.constraint if isinstance(self.constraint, Type) else self.constraint(given)
-
     @property
     def wanted(self) -> str:
         """Description of the constraint, for messages."""
@@ -75,6 +69,14 @@ class Field:
             return str(self.constraint)
         doc = str(getattr(self.constraint, "__doc__", None) or getattr(self.constraint, "__name__", "?"))
         return doc.split("\n")[0]
+
+
+def _predicate(constraint: Constraint) -> Callable[[Type], bool]:
+    if constraint is None:
+        return lambda given: True
+    if isinstance(constraint, type):
+        return lambda given: isinstance(given, constraint)
+    return (lambda given: given == constraint) if isinstance(constraint, Type) else constraint
 
 
 class _One(Field, Generic[T]):
@@ -277,9 +279,10 @@ class Declaration:
 
     def fields_of(self, op: Operation, kind: str, total: int) -> Sequence[Field]:
         """The field of each of the op's operands (results, ...). Raises ValueError if they do not match."""
-        sizes, positions = self.sizes(op, kind, total), self.positional[kind]
-        if not positions.variadic:
+        positions = self.positional[kind]
+        if not positions.variadic and total == positions.single:
             return positions.fields
+        sizes = self.sizes(op, kind, total)
         return [field for field, size in zip(positions.fields, sizes, strict=True) for _ in range(size)]
 
     def group(self, op: Operation, field: Field) -> Sequence[Any]:

@@ -125,6 +125,8 @@ def _counts_and_types(op: Operation) -> Iterator[str]:
             if not field.allows(value.type):
                 yield f"{kind} {field.name} is of type {value.type}, must be: {field.wanted}"
     for kind, total in (("region", len(op.regions)), ("successor", len(op.successors))):
+        if not total and not declaration.positional[kind].fields:
+            continue
         try:
             declaration.sizes(op, kind, total)
         except ValueError as error:
