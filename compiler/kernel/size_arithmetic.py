@@ -24,6 +24,7 @@ def emit(b: KernelBuilder, size: Size, values: Mapping[str, Value] | None = None
     if not isinstance(size, Dim):
         return b.bits(size % (1 << (32 if b.index_type == "ui32" else 64)), b.index_type)
     if size.symbol is not None:
+        b.index(1)  # its factor: constants are in the order of their first use in an expression
         return _atom(b, size.symbol, values)
     total: Value | None = None
     for count, factors in sorted(size.terms, key=lambda term: term[0] < 0):
@@ -37,8 +38,8 @@ def emit(b: KernelBuilder, size: Size, values: Mapping[str, Value] | None = None
 
 
 def _product(b: KernelBuilder, count: int, factors: Sequence[Value]) -> Value:
-    product, *others = factors if count == 1 and factors else (emit(b, count), *factors)
-    for factor in others:
+    product = emit(b, count)
+    for factor in factors:
         product = b.op("multiply", product, factor)
     return product
 
