@@ -22,6 +22,9 @@ _CAPABILITY, _EXT = OP_BY_NAME["OpCapability"].code, OP_BY_NAME["OpExtInst"].cod
 _DECORATE = {OP_BY_NAME["OpDecorate"].code: 2, OP_BY_NAME["OpMemberDecorate"].code: 3}
 #: instruction -> word of a storage class
 _CLASSED = {OP_BY_NAME["OpVariable"].code: 3, OP_BY_NAME["OpTypePointer"].code: 2}
+#: instructions that have enumerants among their operands, and words in place of operands that are missing
+_ENUMERATED = frozenset({_CAPABILITY, _EXT, *_DECORATE, *_CLASSED})
+_MISSING = (0,) * 5
 
 
 def least_minor(payload: memoryview) -> int:
@@ -35,14 +38,15 @@ def least_minor(payload: memoryview) -> int:
         row = OP_BY_CODE.get(words[at] & 0xFFFF)
         if row is None or not 1 <= size <= len(words) - at:
             return 0
-        found = max(found, row.since, _operands_since(row.code, words[at : at + size]))
+        found = max(found, row.since)
+        if row.code in _ENUMERATED:
+            found = max(found, _operands_since(row.code, (*words[at : at + size], *_MISSING)))
         at += size
     return found
 
 
 def _operands_since(code: int, words: tuple[int, ...]) -> int:
     """The least minor version of the enumerants among the operands."""
-    words += (0,) * 5
     if code == _CAPABILITY:
         row = CAPABILITY_BY_CODE.get(words[1])
         return row.since if row else 0

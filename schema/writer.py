@@ -275,6 +275,10 @@ class _Tables:
         self.segments: list[memoryview | None] = []
         self.parameters: dict[str, int] = {}
         self.stored: dict[tuple[SegmentKind, bytes, str], int] = {}
+        #: (id of data, whether in pieces) -> the data, its digest and those of its pieces; programs share data
+        self.digests: dict[tuple[int, bool], tuple[Data, bytes, list[bytes]]] = {}
+        #: format and segment of a payload -> the minor version that it needs
+        self.minors: dict[tuple[str, int], int] = {}
         self.values = bytearray()
         self.header = (0, MAJOR, header_minor(module), self.string(module.producer))
         self._module(module)
@@ -300,7 +304,10 @@ class _Tables:
     def segment(self, kind: SegmentKind, data: Data, name: str = "", chunked: bool = False) -> int:
         view = _view(data)
         chunked = chunked or (kind == SegmentKind.Constant and len(view) >= CHUNKED_FROM)
-        digest, pieces = chunk_digests(view) if chunked else (sha256(view).digest(), [])
+        known = id(data), chunked
+        if known not in self.digests:
+            self.digests[known] = data, *(chunk_digests(view) if chunked else (sha256(view).digest(), []))
+        _, digest, pieces = self.digests[known]
         if (kind, digest, name) not in self.stored:
             self.stored[kind, digest, name] = len(self.segments)
             self.segments.append(view)
@@ -420,13 +427,17 @@ class _Tables:
         return self.string(executable.name), *variants, *entries
 
     def _variant(self, variant: Variant) -> tuple[Any, ...]:
+        name, segment = self.string(variant.format), self.segment(SegmentKind.Executable, variant.payload)
+        needed = variant.format, segment
+        if needed not in self.minors:
+            self.minors[needed] = format_minor(variant.format, variant.payload)
         return (
             feature_bits(variant.features),
-            self.string(variant.format),
-            self.segment(SegmentKind.Executable, variant.payload),
+            name,
+            segment,
             *self.own("workgroup_sizes", iter(variant.workgroup_sizes)),
             variant.shared_memory_bytes,
-            max(variant.format_minor, format_minor(variant.format, variant.payload)),
+            max(variant.format_minor, self.minors[needed]),
         )
 
     def _entry(self, entry: Entry) -> tuple[Any, ...]:

@@ -15,13 +15,15 @@ from orchestrion.compiler.ir.attributes import ArrayAttr, StringAttr, SymbolRef,
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Region
 from orchestrion.compiler.ir.dims import bounds
+from orchestrion.compiler.ir.equality import equal
 from orchestrion.compiler.ir.types import Attribute, FunctionType
 from orchestrion.compiler.options import Options
 from orchestrion.compiler.profiles import known_profile
 from orchestrion.compiler.sequencer import hl_seq, ll_seq
 from orchestrion.compiler.targets.library_code import code_of
+from orchestrion.compiler.targets.target import Payload, Target
 from orchestrion.schema.hal_imports import HAL_IMPORTS
-from orchestrion.schema.profiles import FEATURES
+from orchestrion.schema.profiles import FEATURES, Profile
 
 from . import vm
 from .body import BodyConverter
@@ -33,10 +35,9 @@ from .payload import payload_attribute
 def run(module: Module, options: Options) -> None:
     programs = hl_seq.programs_of(module)
     imports: set[str] = set()
+    payloads = _Payloads(options.target_cpu)
     converted = [
-        _Program(
-            program, imports, _distinguishing_features(program, programs[number + 1 :]), options.target_cpu
-        ).convert()
+        _Program(program, imports, _distinguishing_features(program, programs[number + 1 :]), payloads).convert()
         for number, program in enumerate(programs)
     ]
     functions = programs[0].body.block.of(ll_seq.Function)
@@ -68,13 +69,32 @@ def _distinguishing_features(program: hl_seq.Program, later: Sequence[hl_seq.Pro
     return {machine} & FEATURES.keys() if alternatives else set()
 
 
-class _Program:
-    """Converts one program; its device must have `features` and those that its code needs. `target_cpu`: the option."""
+class _Payloads:
+    """Serializes executables. The programs of a target's levels have the same code: equal ones are serialized once."""
 
-    def __init__(
-        self, program: hl_seq.Program, imports: set[str], features: set[str], target_cpu: tuple[str, ...]
-    ) -> None:
+    def __init__(self, target_cpu: tuple[str, ...]) -> None:
         self.target_cpu = target_cpu
+        self._made: dict[tuple[str, str], tuple[ll_seq.Executable, Sequence[Payload]]] = {}
+
+    def of(self, op: ll_seq.Executable, made_for: Target, profile: Profile) -> Sequence[Payload]:
+        """The payloads of an executable. Raises TargetsError if the target refuses it."""
+        key = profile.level_of or profile.name, op.sym_name.value
+        known = self._made.get(key)
+        if known is not None and equal(known[0], op):
+            return known[1]
+        try:
+            payloads = made_for.payloads(op, self.target_cpu)
+        except CompileError as error:
+            raise TargetsError({profile.name: error.diagnostics}) from error
+        self._made[key] = op, payloads
+        return payloads
+
+
+class _Program:
+    """Converts one program; its device must have `features` and those that its code needs."""
+
+    def __init__(self, program: hl_seq.Program, imports: set[str], features: set[str], payloads: _Payloads) -> None:
+        self.payloads = payloads
         self.program = program
         self.profile = known_profile(program.profile)
         self.imports = imports
@@ -108,10 +128,7 @@ class _Program:
 
     def _executable(self, op: ll_seq.Executable) -> None:
         made_for, format = code_of(self.profile, [entry for _, entry in op.entries()])
-        try:
-            payloads = made_for.payloads(op, self.target_cpu)
-        except CompileError as error:
-            raise TargetsError({self.profile.name: error.diagnostics}) from error
+        payloads = self.payloads.of(op, made_for, self.profile)
         wanted = [payload.features - self.profile.features for payload in payloads]
         if unknown := frozenset[str]().union(*wanted) - FEATURES.keys():
             raise CompileError(

@@ -216,10 +216,12 @@ def _host(op: Operation, readers: list[Group], grouping: Grouping) -> Group | No
         others = [reader for reader in readers if reader is not group]
         if group.takes_root(op) and not grouping.reaches(others, [group]):
             return group
+    reached: set[Group] | None = None
     for group in grouping.siblings(op):  # that share an operand
         if group in readers or not group.takes_root(op):
             continue
-        if not grouping.reaches(readers, [group]):
+        reached = closure(readers, grouping.consumers) if reached is None else reached
+        if group not in reached:
             return group
     return None
 

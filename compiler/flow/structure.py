@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from math import prod
 from typing import Any, Final
 
@@ -80,11 +80,13 @@ START: Final = Read((), once=True)
 OPAQUE: Final = Read(None)
 
 
+@cache
 def parallel(number: int) -> str:
     """Name of a parallel dimension. No symbol of a program has such a name."""
     return f"${number}"
 
 
+@cache
 def reduction(number: int) -> str:
     """Name of a reduction or window dimension."""
     return f"$r{number}"

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
+from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, overload
 
 from .attributes import StringAttr
@@ -355,13 +356,16 @@ class Operation:
 
 def _walk(top: Operation) -> Iterator[Operation]:
     yield top
-    for region in top.regions:
-        for block in region.blocks:
-            for op in block:
-                if op.regions:
-                    yield from _walk(op)
-                else:
-                    yield op
+    # the remaining ops of each level; nested generators would pass every op through all levels
+    levels = [chain.from_iterable(top.inner_blocks())]
+    while levels:
+        op = next(levels[-1], None)
+        if op is None:
+            levels.pop()
+            continue
+        yield op
+        if op.regions:
+            levels.append(chain.from_iterable(op.inner_blocks()))
 
 
 class UnregisteredOp(Operation):

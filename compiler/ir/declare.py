@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar, overload
 
 from .attributes import DenseArray, DimArray, IntegerAttr, attribute_of, dense_ints
@@ -50,6 +51,8 @@ class Field:
 
     def __init__(self, constraint: Constraint = None) -> None:
         self.constraint = constraint
+        #: whether the constraint accepts a type
+        self.allows = _predicate(constraint)
         self.name = ""
 
     def attribute(self, value: Any) -> Attribute:
@@ -58,14 +61,6 @@ class Field:
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
-
-    def allows(self, given: Type) -> bool:
-        """Whether the constraint accepts a type."""
-        if self.constraint is None:
-            return True
-        if isinstance(self.constraint, type):
-            return isinstance(given, self.constraint)
-        return given == self.constraint if isinstance(self.constraint, Type) else self.constraint(given)
 
     @property
     def wanted(self) -> str:
@@ -76,6 +71,14 @@ class Field:
         return doc.split("\n")[0]
 
 
+def _predicate(constraint: Constraint) -> Callable[[Type], bool]:
+    if constraint is None:
+        return lambda given: True
+    if isinstance(constraint, type):
+        return lambda given: isinstance(given, constraint)
+    return (lambda given: given == constraint) if isinstance(constraint, Type) else constraint
+
+
 class _One(Field, Generic[T]):
     """A field of exactly one value."""
 
@@ -84,7 +87,13 @@ class _One(Field, Generic[T]):
     @overload
     def __get__(self, op: Operation, owner: type) -> T: ...
     def __get__(self, op: Operation | None, owner: type) -> Self | T:
-        return self if op is None else op.declaration.group(op, self)[0]
+        if op is None:
+            return self
+        items, positions = _HELD[self.kind](op), op.declaration.positional[self.kind]
+        if not positions.variadic and len(items) == positions.single:  # nearly all ops, a hundred thousand times
+            only: T = items[positions.numbers[self.name]]
+            return only
+        return op.declaration.group(op, self)[0]  # type: ignore[no-any-return]
 
 
 class _Many(Field, Generic[T]):
@@ -268,13 +277,18 @@ class Declaration:
             raise ValueError(f"{SEGMENTS[kind]} {sizes} do not fit {total} {kind}s")
         return sizes
 
+    def fields_of(self, op: Operation, kind: str, total: int) -> Sequence[Field]:
+        """The field of each of the op's operands (results, ...). Raises ValueError if they do not match."""
+        positions = self.positional[kind]
+        if not positions.variadic and total == positions.single:
+            return positions.fields
+        sizes = self.sizes(op, kind, total)
+        return [field for field, size in zip(positions.fields, sizes, strict=True) for _ in range(size)]
+
     def group(self, op: Operation, field: Field) -> Sequence[Any]:
         """The operands (results, ...) of `op` in `field`."""
         items: Sequence[Any] = _HELD[field.kind](op)
         positions, start = self.positional[field.kind], 0
-        if not positions.variadic and len(items) == positions.single:  # nearly all ops, a hundred thousand times
-            at = positions.numbers[field.name]
-            return items[at : at + 1]
         for other, size in zip(positions.fields, self.sizes(op, field.kind, len(items)), strict=True):
             if other is field:
                 return items[start : start + size]
@@ -318,10 +332,10 @@ class Declaration:
 
 #: Kind -> the operation's list of that kind.
 _HELD: dict[str, Callable[[Operation], Sequence[Any]]] = {
-    "operand": lambda op: op.operands,
-    "result": lambda op: op.results,
-    "region": lambda op: op.regions,
-    "successor": lambda op: op.successors,
+    "operand": attrgetter("operands"),
+    "result": attrgetter("results"),
+    "region": attrgetter("regions"),
+    "successor": attrgetter("successors"),
 }
 #: Kind -> the argument of `Operation.__init__` for it.
 _ARGUMENTS = {"operand": "operands", "result": "result_types", "region": "regions", "successor": "successors"}

@@ -122,6 +122,13 @@ class Dim:
     def _text(self) -> str:
         return _text_of(self.terms)
 
+    @cached_property
+    def symbol(self) -> Symbol | None:
+        """The symbol that is the whole size; None for any other expression."""
+        (count, factors), *others = self.terms
+        only = factors[0] if count == len(factors) == 1 and not others else None
+        return only if isinstance(only, Symbol) else None
+
     def __hash__(self) -> int:
         return self._hash
 

@@ -19,7 +19,6 @@ class Dominance:
 
     def __init__(self) -> None:
         self._order: dict[Operation, int] = {}
-        self._ordered: set[Block] = set()
         self._idoms: dict[Region, dict[Block, Block]] = {}
 
     def problem(self, value: Value, user: Operation) -> str | None:
@@ -27,26 +26,24 @@ class Dominance:
         home = value.parent_block
         if home is None or home.region is None:
             return "is not in the IR any more"
-        if user.parent is home and value.defining_op is None:
+        definition = value.defining_op
+        if user.parent is home and definition is None:
             return None
         op: Operation | None = user
-        while op is not None and op.parent_region is not home.region:
+        while op is not None and (op.parent is None or op.parent.region is not home.region):
             op = op.parent_op
-            if op is not None and op.has(Trait.ISOLATED):
+            if op is not None and Trait.ISOLATED in op.traits:
                 return f"is defined outside of {op.name}, which is isolated"
         if op is None or op.parent is None:
             return "is defined in a region that does not enclose its use"
-        definition = value.defining_op
         if op.parent is home:
             return None if definition is None or self._before(definition, op) else "is used before its definition"
         return None if self.dominates(home, op.parent) else "is defined in a block that does not dominate its use"
 
     def _before(self, first: Operation, second: Operation) -> bool:
-        block = first.parent
-        assert block is not None, "an operation of a block"
-        if block not in self._ordered:
-            self._ordered.add(block)
-            self._order.update((op, index) for index, op in enumerate(block))
+        if first not in self._order:
+            assert first.parent is not None, "an operation of a block"
+            self._order.update((op, index) for index, op in enumerate(first.parent))
         return self._order[first] < self._order[second]
 
     def dominates(self, upper: Block, lower: Block) -> bool:

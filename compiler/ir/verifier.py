@@ -8,14 +8,14 @@ must satisfy only the general rules.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import chain, islice
+from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from orchestrion.compiler.errors import CompileError, Diagnostic, InternalError
 
 from .attributes import DimArray, RawAttr, SymbolRef
-from .core import Operation, Trait, UnregisteredOp
-from .declare import Field, Property, size_attr
+from .core import Operation, Trait, UnregisteredOp, Value
+from .declare import Property, size_attr
 from .dims import decided
 from .dominance import Dominance
 from .symbols import SymbolTables, references
@@ -60,13 +60,14 @@ def _messages(op: Operation, dominance: Dominance, tables: SymbolTables) -> Iter
         problem = dominance.problem(value, op)
         if problem:
             yield f"operand {index} {problem}"
-    yield from _terminators(op)
+    if op.regions or op.successors or Trait.TERMINATOR in op.traits:
+        yield from _terminators(op)
     if op.has(Trait.SYMBOL_TABLE):
         yield from _duplicates(op)
     if isinstance(op, UnregisteredOp):
         return
     yield from declaration_problems(op)
-    for ref in references(op):
+    for ref in references(op) if op.properties else ():
         if tables.lookup(op, ref) is None:
             yield f"symbol {ref} is not defined"
 
@@ -74,7 +75,8 @@ def _messages(op: Operation, dominance: Dominance, tables: SymbolTables) -> Iter
 def declaration_problems(op: Operation) -> Iterator[str]:
     """The mismatches between a registered op and its declaration. If there are none, typed accessors may be used."""
     yield from _counts_and_types(op)
-    yield from _properties(op)
+    if op.properties or op.declaration.attribute:
+        yield from _properties(op)
 
 
 def _terminators(op: Operation) -> Iterator[str]:
@@ -112,19 +114,19 @@ def _duplicates(op: Operation) -> Iterator[str]:
 
 def _counts_and_types(op: Operation) -> Iterator[str]:
     declaration = op.declaration
-    for kind, total in (("operand", len(op.operands)), ("result", len(op.results))):
+    held: tuple[tuple[str, Sequence[Value]], ...] = (("operand", op.operands), ("result", op.results))
+    for kind, values in held:
         try:
-            sizes = declaration.sizes(op, kind, total)
+            fields = declaration.fields_of(op, kind, len(values))
         except ValueError as error:
             yield str(error)
             continue
-        values = iter(op.operands if kind == "operand" else op.results)
-        fields: tuple[Field, ...] = getattr(declaration, kind)
-        for field, size in zip(fields, sizes, strict=True):
-            for value in islice(values, size):
-                if not field.allows(value.type):
-                    yield f"{kind} {field.name} is of type {value.type}, must be: {field.wanted}"
+        for field, value in zip(fields, values, strict=True):
+            if not field.allows(value.type):
+                yield f"{kind} {field.name} is of type {value.type}, must be: {field.wanted}"
     for kind, total in (("region", len(op.regions)), ("successor", len(op.successors))):
+        if not total and not declaration.positional[kind].fields:
+            continue
         try:
             declaration.sizes(op, kind, total)
         except ValueError as error:

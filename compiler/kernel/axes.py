@@ -7,10 +7,12 @@ computed. Axes that are not recognised as contiguous get loops of their own, whi
 from collections.abc import Sequence
 from itertools import pairwise
 from math import prod
+from typing import Self
 
 from orchestrion.compiler.flow.structure import is_one_axis
-from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.ir.core import Block, Value
 from orchestrion.compiler.ir.dims import Shape
+from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 
 from .builder import KernelBuilder
 from .index import delinearize
@@ -34,12 +36,24 @@ class Axes:
             else:
                 self.groups.append([second])
         self.sizes: Shape = tuple(prod(self.extents[number] for number in group) for group in self.groups)
+        #: the region and the coordinates of the last division, which all elements of a tile share, and its result
+        self._divided: tuple[Block | None, Sequence[Value], Sequence[Value]] = (None, (), ())
 
-    def apart(self, b: KernelBuilder, coordinates: Sequence[Value]) -> list[Value]:
+    @classmethod
+    def of_dot(cls, dot: DotGeneral) -> Self:
+        """The contracted axes of a dot."""
+        dims = dot.dimensions
+        return cls([(dot.lhs, dims.lhs_contract), (dot.rhs, dims.rhs_contract)])
+
+    def apart(self, b: KernelBuilder, coordinates: Sequence[Value]) -> Sequence[Value]:
         """The coordinate of each axis from the coordinates of the groups."""
+        region, known, parts = self._divided
+        if region is b.block and known == coordinates:
+            return parts
         found = [b.index(0)] * len(self.extents)
         for group, coordinate in zip(self.groups, coordinates, strict=True):
             parts = delinearize(b, coordinate, tuple(self.extents[number] for number in group))
             for number, part in zip(group, parts, strict=True):
                 found[number] = part
+        self._divided = b.block, coordinates, found
         return found

@@ -18,7 +18,7 @@ from orchestrion.compiler.ir.attributes import BoolAttr, FloatAttr, IntegerAttr,
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.dims import Size, is_dynamic
 from orchestrion.compiler.ir.locations import UNKNOWN, Location
-from orchestrion.compiler.ir.types import Attribute, scalar
+from orchestrion.compiler.ir.types import Attribute, ScalarType, scalar
 from orchestrion.schema.dtypes import BOOL, BY_NAME, FLOAT, SIGNED, UNSIGNED, DType
 from orchestrion.schema.scalar_meanings import Array
 
@@ -86,7 +86,8 @@ class KernelBuilder(LoweringEmitter[Value]):
     # scalars
 
     def dtype(self, value: Value) -> str:
-        return k.dtype_of(value).name
+        type = value.type
+        return type.name if isinstance(type, ScalarType) else k.dtype_of(value).name
 
     def bits(self, pattern: int, dtype: str) -> Value:
         found = self._constants.get((pattern, dtype))
@@ -131,12 +132,17 @@ class KernelBuilder(LoweringEmitter[Value]):
 
     def primitive(self, row: Primitive, operands: Sequence[Value], result: DType) -> Value:
         patterns = [self._known.get(operand) for operand in operands]
-        folded = self._identity(row, operands, patterns) or self._fold(row, operands, patterns, result)
-        if folded is not None:
-            return folded
-        lanes = k.length_of(operands[0])
-        type = scalar(result.name) if lanes == 1 else k.vector_type(lanes, result.name)
-        return self._pure((row.name, result.name, *operands), operands, lambda: k.SCALARS[row.name](operands, [type]))
+        if row.name == "select" or patterns.count(None) < len(patterns):
+            folded = self._identity(row, operands, patterns) or self._fold(row, operands, patterns, result)
+            if folded is not None:
+                return folded
+
+        def make() -> Operation:
+            lanes = k.length_of(operands[0])
+            type = scalar(result.name) if lanes == 1 else k.vector_type(lanes, result.name)
+            return k.SCALARS[row.name](operands, [type])
+
+        return self._pure((row.name, result.name, *operands), operands, make)
 
     def expanded(self, name: str, way: Expansion, operands: Sequence[Value], result: DType) -> Value:
         """A call if the machine has functions and the expansion is long; else the ops of the expansion. Vectors are
@@ -184,8 +190,10 @@ class KernelBuilder(LoweringEmitter[Value]):
     def _fold(
         self, row: Primitive, operands: Sequence[Value], patterns: Sequence[int | None], result: DType
     ) -> Value | None:
+        if None in patterns:
+            return None
         known = [pattern for pattern in patterns if pattern is not None]
-        if len(known) < len(patterns) or _is_nan(known, operands):
+        if _is_nan(known, operands):
             return None
         arrays = [_array(p, BY_NAME[self.dtype(operand)]) for p, operand in zip(known, operands, strict=True)]
         return self.bits(_pattern(row.evaluate(arrays, result)), result.name)
@@ -194,17 +202,17 @@ class KernelBuilder(LoweringEmitter[Value]):
         """The operand that the op returns unchanged, given a constant or equal operand; None if there is none."""
         if row.name == "select":
             return _choose(operands, patterns[0])
-        if len(operands) != 2 or BY_NAME[self.dtype(operands[0])].kind == FLOAT:
+        dtype = k.dtype_of(operands[0])
+        if len(operands) != 2 or dtype.kind == FLOAT:
             return None
         x, y = operands
-        bits = BY_NAME[self.dtype(x)].bits
         left, right = _IDENTITIES.get(row.name, (None, None))
-        if left is not None and patterns[0] == left % (1 << bits):
+        if left is not None and patterns[0] == left % (1 << dtype.bits):
             return y
-        if right is not None and patterns[1] == right % (1 << bits):
+        if right is not None and patterns[1] == right % (1 << dtype.bits):
             return x
         if row.name in ("multiply", "and") and 0 in patterns:
-            return self.bits(0, self.dtype(x))
+            return self.bits(0, dtype.name)
         return None
 
     # control

@@ -8,19 +8,21 @@ of `primitives.py`, one class each; they take vectors, too, lane by lane. An `i1
 """
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import ClassVar
 
 from orchestrion.compiler.ir.attributes import BoolAttr, FloatAttr, IntegerAttr, StringAttr
 from orchestrion.compiler.ir.core import Operation, Region, Trait, Value
 from orchestrion.compiler.ir.declare import attr, operand, operands, region, result, results
 from orchestrion.compiler.ir.dialect import Dialect
-from orchestrion.compiler.ir.types import Attribute, DialectType, Type
+from orchestrion.compiler.ir.types import Attribute, DialectType, ScalarType, Type
 from orchestrion.compiler.sequencer.ll_seq import BINDING
-from orchestrion.schema.dtypes import BOOL, BY_NAME, FLOAT, DType
+from orchestrion.schema.dtypes import BOOL, BY_NAME, COMPUTED, FLOAT, DType
 
 from .lowering import refusal
 from .primitives import PRIMITIVES, Primitive
 
+_COMPUTED = frozenset(dtype.name for dtype in COMPUTED)
 PURE = frozenset({Trait.PURE})
 #: elements of a wide load
 VECTOR = 4
@@ -36,8 +38,7 @@ SHARED_BOOL_BYTES = 4
 
 def is_scalar(type: Type) -> bool:
     """an element type that devices compute on"""
-    dtype = BY_NAME.get(str(type))
-    return dtype is not None and dtype.computed
+    return isinstance(type, ScalarType) and type.name in _COMPUTED
 
 
 def is_index(type: Type) -> bool:
@@ -105,7 +106,8 @@ def is_carried(type: Type) -> bool:
 
 def dtype_of(value: Value) -> DType:
     """The element type of a scalar, a vector or a shared array."""
-    found = BY_NAME.get(str(value.type))
+    type = value.type
+    found = BY_NAME.get(type.name) if isinstance(type, ScalarType) else None
     return _parts(value)[1] if found is None else found
 
 
@@ -523,8 +525,7 @@ class Scalar(Operation):
     traits = PURE
 
     def check(self) -> Iterator[str]:
-        fits = self.primitive.accepts([dtype_of(value) for value in self.operands], dtype_of(self.output))
-        if not fits or len({length_of(value) for value in (*self.operands, self.output)}) > 1:
+        if not _fits(self.primitive.name, *[value.type for value in (*self.operands, self.output)]):
             yield f"does not take {_types(self.operands)} -> {self.output.type}"
 
 
@@ -550,6 +551,14 @@ def _scalar_class(row: Primitive) -> type[Scalar]:
     fields = {f"x{position}": operand(is_carried) for position in range(len(row.operands))}
     title = row.name.title().replace("_", "")
     return type(title, (Scalar,), {"name": f"kernel.{row.name}", "primitive": row, "__doc__": row.doc, **fields})
+
+
+@cache
+def _fits(primitive: str, *types: Type) -> bool:
+    """Whether a primitive takes operands of these types, the last of which is that of the result."""
+    *operands, output = (vector_shape(type) or (1, BY_NAME[str(type)]) for type in types)
+    accepted = SCALARS[primitive].primitive.accepts([dtype for _, dtype in operands], output[1])
+    return accepted and all(lanes == output[0] for lanes, _ in operands)
 
 
 def _types(values: Sequence[Value]) -> str:

@@ -12,6 +12,7 @@ from orchestrion.compiler.ir.dims import Shape
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 
 from . import dialect as k
+from .axes import Axes
 from .builder import KernelBuilder
 from .index import Index
 from .loops import Reduction, Scalars, sequential
@@ -33,7 +34,8 @@ def reduced_tile(
 
 def scalar_reduction(b: KernelBuilder, dot: DotGeneral, places: Sequence[Index]) -> Reduction:
     """The reductions of these results, side by side."""
-    reductions = [reduction_of_dot(b, dot, place) for place in places]
+    axes = Axes.of_dot(dot)
+    reductions = [reduction_of_dot(b, dot, place, axes) for place in places]
 
     def combine(x: Sequence[Value], y: Sequence[Value]) -> Scalars:
         return together(reduction.combine([a], [c]) for reduction, a, c in zip(reductions, x, y, strict=True))
@@ -54,8 +56,9 @@ def scalar_reduction(b: KernelBuilder, dot: DotGeneral, places: Sequence[Index])
 
 def _vector_reduction(b: KernelBuilder, dot: DotGeneral, places: Sequence[Index], count: int, lanes: int) -> Reduction:
     """The same with vectors: each value holds `lanes` results of a row. `count`: columns of the tile."""
-    rows = [Factors(b, dot, place) for place in places[::count]]
-    columns = [Factors(b, dot, place) for place in places[:count]]
+    axes = Axes.of_dot(dot)
+    rows = [Factors(b, dot, place, axes) for place in places[::count]]
+    columns = [Factors(b, dot, place, axes) for place in places[:count]]
     zeros = [b.vector([b.const(0, element_of(dot.out))] * lanes)] * (len(places) // lanes)
 
     def factors(reduced: Sequence[Value]) -> Scalars:

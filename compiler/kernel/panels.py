@@ -73,8 +73,7 @@ def contracted(dot: DotGeneral) -> Shape:
     """The sizes of the contracted axes, of which those that are contiguous in both operands count as one. An axis that
     joins others counts as two: the units, and the places of a unit (`joined_axes.py`).
     """
-    dims = dot.dimensions
-    return units_of(dot) or Axes([(dot.lhs, dims.lhs_contract), (dot.rhs, dims.rhs_contract)]).sizes
+    return units_of(dot) or Axes.of_dot(dot).sizes
 
 
 def vector_dimension(schedule: Schedule) -> str:

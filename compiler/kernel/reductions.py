@@ -89,14 +89,16 @@ def reduce(b: KernelBuilder, op: Reduce, result: int, at: Index) -> Requests:
 
 
 class Factors:
-    """The two factors of each product of one element of a `stablehlo.dot_general`, in the type of the result."""
+    """The two factors of each product of one element of a `stablehlo.dot_general`, in the type of the result.
 
-    def __init__(self, b: KernelBuilder, op: DotGeneral, at: Index) -> None:
-        dims = op.dimensions
+    `axes`: its contracted axes, which the elements of a tile share.
+    """
+
+    def __init__(self, b: KernelBuilder, op: DotGeneral, at: Index, axes: Axes | None = None) -> None:
         self.builder = b
         self.at = at
         self.dtype = element_of(op.out)
-        self.axes = Axes([(op.lhs, dims.lhs_contract), (op.rhs, dims.rhs_contract)])
+        self.axes = axes or Axes.of_dot(op)
         #: operands with their index maps
         self._left, self._right = zip(op.operands, structure_of(op).reads, strict=True)
 
@@ -116,9 +118,9 @@ class Factors:
         return [b.op("convert", value, to=self.dtype)]
 
 
-def reduction_of_dot(b: KernelBuilder, op: DotGeneral, at: Index) -> Reduction:
+def reduction_of_dot(b: KernelBuilder, op: DotGeneral, at: Index, axes: Axes | None = None) -> Reduction:
     """The reduction for one element of a `stablehlo.dot_general`: a sum of products in the type of the result."""
-    factors = Factors(b, op, at)
+    factors = Factors(b, op, at, axes)
     zero = [b.const(0, factors.dtype)]
 
     def start() -> Scalars:

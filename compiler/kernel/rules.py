@@ -111,8 +111,8 @@ def mapped(
     b: KernelBuilder, coordinates: Sequence[dims.Size], points: Sequence[Value], reduced: Sequence[Value] = ()
 ) -> list[Value]:
     """The coordinates of an index map, given those of the parallel dimensions and of the reduction dimensions."""
-    values = {parallel(number): point for number, point in enumerate(points)}
-    values |= {reduction(number): point for number, point in enumerate(reduced)}
+    values = dict(zip(map(parallel, range(len(points))), points, strict=True))
+    values.update(zip(map(reduction, range(len(reduced))), reduced, strict=True))
     return [size_arithmetic.emit(b, coordinate, values) for coordinate in coordinates]
 
 

@@ -1,6 +1,6 @@
 """The requirements of a lowered entry on its caller and its device, collected from its `kernel` IR in one walk."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
@@ -47,13 +47,14 @@ def signature_of(entry: Entry) -> Signature:
     if size is None or len(size) != 3 or min(size.ints) < 1:
         raise _wrong(entry, f"has the workgroup size {size}: it was not lowered")
     _check_body(entry)
-    elements = _element_types(entry)
+    ops = list(entry.walk())
+    elements = _element_types(entry, ops)
     bindings = [
         BindingUse(_access(entry, item) != "read", elements.get(ordinal), *place)
         for ordinal, (item, place) in enumerate(zip(entry.bindings, entry.places(), strict=True))
     ]
-    shared = [op.output for op in entry.walk() if isinstance(op, k.Shared)]
-    words = [op.ordinal.value + 1 for op in entry.walk() if isinstance(op, k.Parameter)]
+    shared = [op.output for op in ops if isinstance(op, k.Shared)]
+    words = [op.ordinal.value + 1 for op in ops if isinstance(op, k.Parameter)]
     x, y, z = size.ints
     return Signature(
         entry.symbol or "",
@@ -61,7 +62,7 @@ def signature_of(entry: Entry) -> Signature:
         max([*words, entry.parameter_words]),
         (x, y, z),
         sum(k.length_of(array) * k.shared_bytes(k.dtype_of(array)) for array in shared),
-        frozenset(filter(None, map(_feature, _dtypes(entry, elements)))),
+        frozenset(filter(None, map(_feature, _dtypes(ops, elements)))),
     )
 
 
@@ -78,11 +79,11 @@ def _check_body(entry: Entry) -> None:
         raise _wrong(entry, f"has {len(entry.bindings)} bindings and {len(block.arguments)} arguments")
 
 
-def _element_types(entry: Entry) -> dict[int, DType]:
+def _element_types(entry: Entry, ops: Sequence[Operation]) -> dict[int, DType]:
     """Binding -> the type of the elements that are loaded from it or stored to it. There must be only one."""
     elements: dict[int, DType] = {}
     ordinals = {argument: ordinal for ordinal, argument in enumerate(entry.body.block.arguments)}
-    for op in entry.walk():
+    for op in ops:
         if isinstance(op, k.Load | k.LoadLanes | k.LoadBytes | k.Store | k.StoreBits | k.StoreVector):
             value = op.results[0] if op.results else op.operands[0]
             dtype = BY_NAME[op.element.value] if isinstance(op, k.LoadBytes) else k.dtype_of(value)
@@ -92,13 +93,13 @@ def _element_types(entry: Entry) -> dict[int, DType]:
     return elements
 
 
-def _dtypes(entry: Entry, elements: dict[int, DType]) -> Iterator[DType]:
+def _dtypes(ops: Sequence[Operation], elements: dict[int, DType]) -> Iterator[DType]:
     """The types that may need a feature: those of computed and shared values, and those in memory, where an i1 is a
     byte.
     """
     for dtype in elements.values():
         yield BY_NAME["ui8"] if dtype.kind == BOOL else dtype
-    for op in entry.walk():
+    for op in ops:
         yield from _computed(op)
 
 

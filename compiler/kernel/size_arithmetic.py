@@ -23,6 +23,9 @@ def emit(b: KernelBuilder, size: Size, values: Mapping[str, Value] | None = None
     """
     if not isinstance(size, Dim):
         return b.bits(size % (1 << (32 if b.index_type == "ui32" else 64)), b.index_type)
+    if size.symbol is not None:
+        b.index(1)  # its factor: constants are in the order of their first use in an expression
+        return _atom(b, size.symbol, values)
     total: Value | None = None
     for count, factors in sorted(size.terms, key=lambda term: term[0] < 0):
         product = _product(b, abs(count), [_atom(b, atom, values) for atom in factors])

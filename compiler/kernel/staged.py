@@ -94,14 +94,14 @@ class Operand:
         extent = extents.rows if left else extents.columns
         first, ragged = b.op("multiply", number, b.index(slice.size)), extent % slice.size != 0
         of_batch, zero = delinearize(b, batch, extents.batch), b.index(0)
-        share = []
+        share, axes = [], Axes.of_dot(dot)
         for row, place, where in slice.fetched(fastest_axis(operand) in contract):
             position = b.op("add", first, row)
             position = b.op("minimum", position, b.index(extent - 1)) if ragged else position
             of_row = delinearize(b, position, extents.left if left else extents.right)
             rest = (*of_row, *[zero] * len(extents.right)) if left else (*[zero] * len(extents.left), *of_row)
             at = Index(b, shape_of(dot.out), (*of_batch, *rest))
-            share.append((Factors(b, dot, at), place, where))
+            share.append((Factors(b, dot, at, axes), place, where))
         return cls(left, slice, share)
 
 
@@ -170,10 +170,9 @@ def can_stage(dot: DotGeneral, machine: Machine) -> bool:
     """Whether a dot may be staged: other schedules cut its reduction into the same blocks, and the machine has enough
     loop iterations for one per slice and one per place.
     """
-    dims = dot.dimensions
-    if not dims.lhs_contract:
+    if not dot.dimensions.lhs_contract:
         return False
-    sizes = Axes([(dot.lhs, dims.lhs_contract), (dot.rhs, dims.rhs_contract)]).sizes
+    sizes = Axes.of_dot(dot).sizes
     if is_dynamic(prod(sizes)) or not 1 <= prod(sizes) <= max_loop_iterations(machine) // 2:
         return False
     return bounded_per_iteration(numbers(sizes), 1, machine) is not None

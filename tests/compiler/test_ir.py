@@ -12,6 +12,7 @@ from orchestrion.compiler.ir.core import Block, Operation, Region, Trait, Unregi
 from orchestrion.compiler.ir.declare import attr, operand, operands, optional, region, result, results, successor
 from orchestrion.compiler.ir.dialect import DIALECTS, Dialect, dialect, op_class
 from orchestrion.compiler.ir.dims import symbol
+from orchestrion.compiler.ir.equality import equal
 from orchestrion.compiler.ir.locations import UNKNOWN, CallSiteLoc, FileLoc, FusedLoc, NameLoc, fused, source_text
 from orchestrion.compiler.ir.parser import parse
 from orchestrion.compiler.ir.printer import print_module
@@ -93,6 +94,42 @@ def test_blocks_are_lists_that_may_be_edited_while_walked() -> None:
     assert list(reversed(module.block)) == [ops[0], ops[3]] and module.block.first is ops[3]
     with pytest.raises(ValueError, match="is in a block already"):
         module.block.append(ops[3])
+
+
+def boxed(number: int, later: int = 1, crossed: bool = False, split: bool = False) -> Operation:
+    """A box of two blocks: two leaves of those numbers, and an op that reads them, in the second block if `split`."""
+    blocks = Block([I32]), Block([I32])
+    b = Builder(blocks[0])
+    x, y = leaf(b, number).out, leaf(b, later).out
+    reader = Groups.build(first=[y if crossed else x], middle=blocks[0].arguments[0], last=[y], key="k")
+    blocks[split].append(reader)
+    return Box.build(body=Region(blocks), loc=FileLoc("a.py", number, 1))
+
+
+def test_equal_ops_differ_in_locations_only() -> None:
+    assert equal(boxed(0), boxed(0)) and equal(boxed(0), boxed(0).clone())
+    elsewhere = boxed(0)
+    elsewhere.loc = UNKNOWN
+    assert equal(boxed(0), elsewhere)
+    others = [boxed(2), boxed(0, later=2), boxed(0, crossed=True), boxed(0, split=True), Box.build(body=Region())]
+    assert not any(equal(boxed(0), other) or equal(other, boxed(0)) for other in others)
+    x, y = leaf(Builder(Block())).out, leaf(Builder(Block())).out
+    one, same, other = (Groups.build(first=[], middle=value, last=[], key="k") for value in (x, x, y))
+    assert equal(one, same) and not equal(one, other)
+
+
+def test_walks_go_into_regions_and_survive_erasure() -> None:
+    top = Box.build(body=Region([Block()]))
+    inner = boxed(0)
+    top.body.block.append(inner)
+    after = leaf(Builder(top.body.block), 5)
+    names = [op.name for op in top.walk()]
+    assert names == ["test.box", "test.box", "test.leaf", "test.leaf", "test.groups", "test.leaf"]
+    for op in top.walk():
+        if isinstance(op, Groups):
+            op.erase()
+    assert [op.name for op in top.walk()] == [name for name in names if name != "test.groups"]
+    assert list(top.walk())[-1] is after
 
 
 def test_fields_give_what_was_built() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from orchestrion.compiler.driver import Compilation, read_source
 from orchestrion.compiler.errors import CompileError
+from orchestrion.compiler.targets.spirv.target import SpirvTarget
 from orchestrion.schema import writer
 
 TEXT = """
@@ -53,3 +54,17 @@ def test_a_program_is_the_same_alone_and_beside_its_first_level() -> None:
     both = Compilation(targets=("spirv",)).rows(read_source(TEXT, (), {}))
     assert [row.profile for row in both.programs] == ["spirv", "spirv_least"]
     assert writer.write(replace(both, programs=both.programs[1:])) == writer.write(alone)
+
+
+def test_levels_serialize_equal_executables_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    dot = "stablehlo.dot_general %a, %a, contracting_dims = [0] x [0] : (tensor<4xf32>, tensor<4xf32>) -> tensor<f32>"
+    text = TEXT.replace("-> tensor<4xf32> {", "-> (tensor<4xf32>, tensor<f32>) {")
+    text = text.replace("return %3 :", f"%4 = {dot}\n  return %3, %4 : tensor<f32>,").replace(
+        "tensor<f32>, tensor<4xf32>", "tensor<4xf32>, tensor<f32>"
+    )
+    serialized, serialize = [], SpirvTarget.serialize
+    monkeypatch.setattr(SpirvTarget, "serialize", lambda self, op: serialized.append(op) or serialize(self, op))
+    rows = Compilation(targets=("spirv",)).rows(read_source(text, (), {}))
+    first, least = ([one.variants[0].payload for one in program.executables] for program in rows.programs)
+    assert len(first) == len(least) == 2 and len(serialized) == 3
+    assert [one == other for one, other in zip(first, least, strict=True)].count(True) == 1

@@ -103,6 +103,15 @@ def test_large_constants_are_not_copied(tmp_path: Path, source: writer.Module) -
     assert np.array_equal(np.frombuffer(module.segment(segment), np.float32), array)
 
 
+def test_constants_that_programs_share_are_hashed_once(source: writer.Module, monkeypatch: pytest.MonkeyPatch) -> None:
+    hashed, chunk_digests = [], writer.chunk_digests
+    monkeypatch.setattr(writer, "chunk_digests", lambda view: hashed.append(view) or chunk_digests(view))
+    one = with_constants(source, writer.Constant("c", bytes(8), F32, (2,), chunked=True))
+    programs = [one.programs[0], replace(one.programs[0], name="again")]
+    assert len(decoder.read_module(writer.write(replace(one, programs=programs))).programs) == 2
+    assert len(hashed) == 1
+
+
 def test_opening_reads_no_constants(tmp_path: Path, source: writer.Module) -> None:
     array = np.ones(1 << 24, np.uint32)
     dtype = dtypes.BY_NAME["ui32"]
