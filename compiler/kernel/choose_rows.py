@@ -10,7 +10,6 @@ from orchestrion.compiler.ir.dims import TYPICAL, Size, bounds, is_dynamic, typi
 from orchestrion.compiler.stablehlo.ops.contraction import Reduce
 
 from .body import Body
-from .dialect import MAX_SHARED_BYTES
 from .loops import BLOCK
 from .machine import Machine
 from .reduction_limits import max_counted_iterations
@@ -27,6 +26,7 @@ from .row_values import (
     shared_values,
 )
 from .schedule import Schedule, Step
+from .workgroup_limits import MAX_SHARED_BYTES
 
 #: workgroup size of kernels without barriers whose invocations compute an element or a row
 ELEMENTS_PER_WORKGROUP = 64

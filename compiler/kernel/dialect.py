@@ -21,6 +21,7 @@ from orchestrion.schema.dtypes import BOOL, BY_NAME, COMPUTED, FLOAT, DType
 
 from .lowering import refusal
 from .primitives import PRIMITIVES, Primitive
+from .workgroup_limits import MAX_PARAMETER_WORDS
 
 _COMPUTED = frozenset(dtype.name for dtype in COMPUTED)
 PURE = frozenset({Trait.PURE})
@@ -28,12 +29,6 @@ PURE = frozenset({Trait.PURE})
 VECTOR = 4
 #: possible numbers of lanes of a vector
 VECTOR_LANES = (2, 4, 8, 16)
-#: most parameters of a dispatch, in 32-bit words, as every Vulkan device supports
-MAX_PARAMETER_WORDS = 32
-#: bytes of shared memory of a workgroup that every Vulkan device has
-MAX_SHARED_BYTES = 16 << 10
-#: bytes of an i1 in shared memory for the limit; targets may store it in fewer
-SHARED_BOOL_BYTES = 4
 
 
 def is_scalar(type: Type) -> bool:
@@ -76,11 +71,6 @@ def _shape(type: Type, name: str) -> tuple[int, DType] | None:
     element = BY_NAME.get(dtype)
     known = element is not None and element.computed
     return (int(count), BY_NAME[dtype]) if count.isdecimal() and int(count) and known else None
-
-
-def shared_bytes(dtype: DType) -> int:
-    """Bytes of an element of a shared array, at most."""
-    return SHARED_BOOL_BYTES if dtype.kind == BOOL else dtype.itemsize
 
 
 def vector_type(count: int, dtype: str) -> DialectType:

@@ -20,7 +20,7 @@ from orchestrion.schema.dtypes import BY_NAME, FLOAT
 from .attention import attention_bytes
 from .body import Body, Extents, count_of
 from .byte_panels import byte_panel_bytes, has_bytes
-from .dialect import MAX_SHARED_BYTES, VECTOR_LANES
+from .dialect import VECTOR_LANES
 from .encodings import stored_shape
 from .grid import DOT, is_tiled_dot
 from .joined_axes import units_of
@@ -38,6 +38,7 @@ from .row_values import MAX_REGISTER_ELEMENTS, parts_bytes, row_iterations, row_
 from .rules import element_of
 from .schedule import Schedule, Step
 from .staged import GAP, can_stage
+from .workgroup_limits import MAX_SHARED_BYTES
 
 #: invocations of a workgroup that every Vulkan device takes
 MAX_WORKGROUP_SIZE: Final = 128

@@ -11,6 +11,7 @@ from orchestrion.schema.dtypes import BOOL, BY_NAME, FLOAT, DType
 
 from . import dialect as k
 from .builder import Function, body_of
+from .workgroup_limits import shared_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ def signature_of(entry: Entry) -> Signature:
         tuple(bindings),
         max([*words, entry.parameter_words]),
         (x, y, z),
-        sum(k.length_of(array) * k.shared_bytes(k.dtype_of(array)) for array in shared),
+        sum(k.length_of(array) * shared_bytes(k.dtype_of(array)) for array in shared),
         frozenset(filter(None, map(_feature, _dtypes(ops, elements)))),
     )
 
