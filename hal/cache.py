@@ -73,29 +73,28 @@ class Cache:
         digest = _digest(key)
         path = self._folder / digest.hex()
         try:
-            row = self._read(path)
+            head, data = self._read(path)
         except FileNotFoundError:
             return None
         except OSError as error:
             _log.warning("cache row %s cannot be read: %s", path, error)
             return None
-        data = row[len(MAGIC) + 2 * DIGEST :]
-        if row[: len(row) - len(data)] != MAGIC + digest + hashlib.sha256(data).digest():
+        if head != MAGIC + digest + hashlib.sha256(data).digest():
             _log.warning("cache row %s is damaged and not used", path)
             return None
         return data
 
-    def _read(self, path: Path) -> bytes:
-        """Returns an entry's bytes. Raises OSError if the path is not a regular file, or the entry is above
-        the limit.
+    def _read(self, path: Path) -> tuple[bytes, bytes]:
+        """Returns what stands in front of an entry's data, and the data. Raises OSError if the path is not a regular
+        file, or the entry is above the limit.
         """
         with os.fdopen(open_regular(path, follow=False), "rb") as file:
             size = os.fstat(file.fileno()).st_size
             if size > self._limit:
                 raise OSError(errno.EFBIG, f"has {size} bytes, the limit is {self._limit}", str(path))
-            row = file.read()
+            head, data = file.read(len(MAGIC) + 2 * DIGEST), file.read()
         os.utime(path, follow_symlinks=os.utime not in os.supports_follow_symlinks)
-        return row
+        return head, data
 
     def put(self, data: bytes, *key: str | bytes) -> None:
         """Store bytes under a key, in place of an older entry. An entry larger than the limit is not stored."""
