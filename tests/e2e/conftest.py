@@ -21,6 +21,7 @@ import jax.numpy as jnp  # noqa: E402
 from control_flow import PROGRAMS as CONTROL_FLOW  # noqa: E402
 from cpu_devices import best_level  # noqa: E402
 from jax import lax  # noqa: E402
+from loop_programs import Programs  # noqa: E402
 from named_devices import profiled  # noqa: E402
 from random_streams import PROGRAMS as RANDOM  # noqa: E402
 from scatters import PROGRAMS as SCATTERS  # noqa: E402
@@ -508,6 +509,22 @@ def phases() -> Callable[[Case], dict[str, Any]]:
         return found
 
     return functools.cache(run)
+
+
+@pytest.fixture(params=("opencl", "vulkan"))
+def loop_device(request: pytest.FixtureRequest) -> str:
+    """A device whose loops become one kernel, or batches of iterations."""
+    if request.param == "vulkan":
+        request.getfixturevalue("needs_vulkan")
+    return str(request.param)
+
+
+@pytest.fixture
+def loop_programs(loop_device: str) -> Iterator[Programs]:
+    """Compiles and loads programs on `loop_device`, which the end of the test closes."""
+    programs = Programs(loop_device)
+    yield programs
+    programs.close()
 
 
 @pytest.fixture(scope="session")
