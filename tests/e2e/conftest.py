@@ -481,11 +481,22 @@ def _one_level() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def module_of() -> Callable[[Case], bytes]:
-    """The module of a case, for all targets; compiled once."""
-    from orchestrion import compiler
+def _compiled_cases(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    from compiled_cases import CompiledCases, folder_of_run
 
-    return functools.cache(lambda case: compiler.compile(case.lowered()))
+    return CompiledCases(folder_of_run(tmp_path_factory) / "cases")
+
+
+@pytest.fixture(scope="session")
+def module_of(_compiled_cases: Any) -> Callable[[Case], bytes]:
+    """The module of a case, for all targets; compiled once in a run of the tests."""
+    return functools.cache(lambda case: _compiled_cases.module(case.name, case.lowered))
+
+
+@pytest.fixture(scope="session")
+def texts_of(_compiled_cases: Any) -> Callable[[Case], dict[str, str]]:
+    """Phase -> text of a case, written while `module_of` was compiled."""
+    return lambda case: dict(_compiled_cases.texts(case.name, case.lowered))
 
 
 @pytest.fixture(scope="session")
