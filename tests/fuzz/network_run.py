@@ -12,9 +12,10 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import jax
 import jax.numpy as jnp
@@ -29,6 +30,7 @@ from guard_pages import guard_pages  # noqa: E402
 
 from orchestrion import compiler, vm  # noqa: E402
 from orchestrion.compiler.targets.cpu.levels import LEVELS  # noqa: E402
+from orchestrion.hal.cpu import driver  # noqa: E402
 
 jax.config.update("jax_enable_x64", True)
 Array = Any
@@ -219,8 +221,11 @@ def wrong(found: Sequence[Array], made: Part) -> str:
 def run(seed: int, level: str, device: Any) -> str:
     """What is wrong with the program of a seed; empty if it is right."""
     made = part(seed)
-    module = compiler.compile(made.function, *made.arguments, targets=["cpu"], target_cpu=level)
-    program = vm.load(module, device=device)
+    try:
+        module = compiler.compile(made.function, *made.arguments, targets=["cpu"], target_cpu=level)
+        program = vm.load(module, device=device)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"[:600]
     for _ in range(2):
         found = program.main(*made.arguments)
         found = [np.asarray(x) for x in (found if isinstance(found, tuple | list) else (found,))]
@@ -232,9 +237,14 @@ def run(seed: int, level: str, device: Any) -> str:
 @contextmanager
 def device(level: str, at_end: bool) -> Iterator[Any]:
     """A device of two threads for a level, whose buffers lie between guard pages."""
-    is_arm = LEVELS[level].architecture == "aarch64"
-    with emulated() if is_arm else guard_pages(at_end), open_cpu(2) as opened:
-        yield opened
+    with ExitStack() as stack:
+        if LEVELS[level].architecture == "aarch64":
+            stack.enter_context(emulated())
+            features = {"Features": "fp asimd asimddp"} if level == "aarch64-dotprod" else {}
+            stack.enter_context(patch.object(driver, "description", lambda: features))
+        else:
+            stack.enter_context(guard_pages(at_end))
+        yield stack.enter_context(open_cpu(2))
 
 
 def main() -> None:
