@@ -42,11 +42,10 @@ SIZES = (1, 2, 3, 5, 8, 12, 16, 17, 31, 32, 33, 48, 63, 64, 65, 96, 100, 127, 12
 
 
 class Part(NamedTuple):
-    """A function of arrays, arguments for it, and about how many products a result sums up."""
+    """A function of arrays, and arguments for it."""
 
     function: Callable[..., Array]
     arguments: list[Array]
-    depth: int
 
 
 class Draw:
@@ -92,7 +91,7 @@ def product(draw: Draw) -> Part:
     y = draw.array(*(sizes[axis] for axis in ("" if shared else batch) + right))
     spec = f"{batch}{left},{'' if shared else batch}{right}->{batch}mn"
     after, more = _epilogue(draw, n)
-    return Part(lambda x, y, *more: after(jnp.einsum(spec, x, y), *more), [x, y, *more], k)
+    return Part(lambda x, y, *more: after(jnp.einsum(spec, x, y), *more), [x, y, *more])
 
 
 def layers(draw: Draw) -> Part:
@@ -106,7 +105,7 @@ def layers(draw: Draw) -> Part:
         found = after(x @ first, *more) @ second
         return x + found if residual else found
 
-    return Part(function, [draw.array(rows, width)], width * hidden)
+    return Part(function, [draw.array(rows, width)])
 
 
 def convolution(draw: Draw) -> Part:
@@ -139,27 +138,27 @@ def convolution(draw: Draw) -> Part:
         )
         return jnp.clip(found, 0, 6)
 
-    depth = window * window * inputs // groups
-    return Part((lambda x: convolve(x, weights)) if constant else convolve, [x] if constant else [x, weights], depth)
+    return Part((lambda x: convolve(x, weights)) if constant else convolve, [x] if constant else [x, weights])
 
 
 def attention(draw: Draw) -> Part:
-    """Attention, as two layouts write it, with a mask or not."""
+    """Attention, as two layouts write it, with a mask or not. JAX's own takes the softmax of f64 in f32."""
+    draw.type = "float32" if draw.type == "float64" else draw.type
     batch, heads, width = draw.chance.randrange(1, 3), draw.chance.choice([1, 2, 4, 6]), draw.chance.choice([8, 16, 64])
     queries, keys = draw.size(), draw.size()
     if draw.chance.random() < 0.5:
         q, k, v = (draw.array(batch, length, heads, width) for length in (queries, keys, keys))
         causal = queries == keys and draw.chance.random() < 0.5
-        return Part(lambda q, k, v: jax.nn.dot_product_attention(q, k, v, is_causal=causal), [q, k, v], keys + width)
+        return Part(lambda q, k, v: jax.nn.dot_product_attention(q, k, v, is_causal=causal), [q, k, v])
     q, k, v = (draw.array(batch, heads, length, width) for length in (queries, keys, keys))
     mask = np.where(draw.numbers.random((queries, keys)) < 0.2, -1e9, 0).astype(np.float32)
-    masked = draw.chance.random() < 0.5 and draw.type in ("float32", "float64")
+    masked = draw.chance.random() < 0.5 and draw.type == "float32"
 
     def function(q: Array, k: Array, v: Array) -> Array:
         scores = jnp.einsum("bhqd,bhkd->bhqk", q, k) * width**-0.5
         return jnp.einsum("bhqk,bhkd->bhqd", jax.nn.softmax(scores + mask.astype(q.dtype) if masked else scores), v)
 
-    return Part(function, [q, k, v], keys + width)
+    return Part(function, [q, k, v])
 
 
 def rows(draw: Draw) -> Part:
@@ -179,7 +178,7 @@ def rows(draw: Draw) -> Part:
         lambda x, g: jnp.cumsum(x * g, axis),
         lambda x, g: x.max(axis) - (x + g).min(axis),
     ]
-    return Part(draw.chance.choice(functions), [draw.array(*shape), g], max(shape))
+    return Part(draw.chance.choice(functions), [draw.array(*shape), g])
 
 
 def recurrence(draw: Draw) -> Part:
@@ -190,7 +189,7 @@ def recurrence(draw: Draw) -> Part:
     def function(x: Array, start: Array) -> Array:
         return jax.lax.scan(lambda h, x: (jnp.tanh(h @ weights + x),) * 2, start, x)
 
-    return Part(function, [draw.array(steps, rows, width), draw.array(rows, width)], 4 * width)
+    return Part(function, [draw.array(steps, rows, width), draw.array(rows, width)])
 
 
 KINDS = (product, product, layers, layers, convolution, convolution, attention, rows, recurrence)
