@@ -142,8 +142,8 @@ def convolution(draw: Draw) -> Part:
 
 
 def attention(draw: Draw) -> Part:
-    """Attention, as two layouts write it, with a mask or not. JAX's own takes the softmax of f64 in f32."""
-    draw.type = "float32" if draw.type == "float64" else draw.type
+    """Attention, as two layouts write it, with a mask or not. JAX's own takes softmax of f64 in f32, and has no f16."""
+    draw.type = {"float64": "float32", "float16": "bfloat16"}.get(draw.type, draw.type)
     batch, heads, width = draw.chance.randrange(1, 3), draw.chance.choice([1, 2, 4, 6]), draw.chance.choice([8, 16, 64])
     queries, keys = draw.size(), draw.size()
     if draw.chance.random() < 0.5:
