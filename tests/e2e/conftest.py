@@ -481,10 +481,10 @@ def _one_level() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def _compiled_cases(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def _compiled_cases(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Any:
     from compiled_cases import CompiledCases, folder_of_run
 
-    return CompiledCases(folder_of_run(tmp_path_factory) / "cases")
+    return CompiledCases(folder_of_run(pytestconfig, tmp_path_factory))
 
 
 @pytest.fixture(scope="session")

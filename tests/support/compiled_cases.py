@@ -15,12 +15,16 @@ from phase_texts import dumped_texts
 from orchestrion.compiler.driver import Compilation
 
 _MODULE = "module.fb"
+#: tells processes that a test starts where the folder of the run is
+_FOLDER = "ORCHESTRION_TEST_CASES"
 
 
-def folder_of_run(factory: pytest.TempPathFactory) -> Path:
-    """A folder that all worker processes of this run of pytest share."""
-    own = factory.getbasetemp()
-    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+def folder_of_run(config: pytest.Config, factory: pytest.TempPathFactory) -> Path:
+    """A folder that all worker processes of this run of pytest share, and processes that a test starts with pytest."""
+    if _FOLDER not in os.environ:
+        own = factory.getbasetemp()
+        os.environ[_FOLDER] = str((own.parent if hasattr(config, "workerinput") else own) / "cases")
+    return Path(os.environ[_FOLDER])
 
 
 class CompiledCases:
