@@ -19,17 +19,17 @@ from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.dims import Size, is_dynamic
 from orchestrion.compiler.ir.locations import UNKNOWN, Location
 from orchestrion.compiler.ir.types import Attribute, ScalarType, scalar
+from orchestrion.compiler.scalars.emitter import Number
+from orchestrion.compiler.scalars.expand import Expansion
+from orchestrion.compiler.scalars.lowering import LoweringEmitter
+from orchestrion.compiler.scalars.primitives import Primitive
 from orchestrion.schema.dtypes import BOOL, BY_NAME, FLOAT, SIGNED, UNSIGNED, DType
 from orchestrion.schema.scalar_meanings import Array
 
 from . import dialect as k
 from . import size_arithmetic
-from .emitter import Number
-from .expand import Expansion
-from .lowering import LoweringEmitter
 from .machine import PLAIN, Machine
 from .open_regions import OpenIf, OpenLoop, OpenWhile, Scopes
-from .primitives import Primitive
 
 #: least number of ops of an expansion that becomes a function; a shorter one is about as long as its call
 LEAST_CALLED = 5

@@ -16,11 +16,11 @@ from orchestrion.compiler.ir.core import Operation, Region, Trait, Value
 from orchestrion.compiler.ir.declare import attr, operand, operands, region, result, results
 from orchestrion.compiler.ir.dialect import Dialect
 from orchestrion.compiler.ir.types import Attribute, DialectType, ScalarType, Type
+from orchestrion.compiler.scalars.lowering import refusal
+from orchestrion.compiler.scalars.primitives import PRIMITIVES, Primitive
 from orchestrion.compiler.sequencer.ll_seq import BINDING
 from orchestrion.schema.dtypes import BOOL, BY_NAME, COMPUTED, FLOAT, DType
 
-from .lowering import refusal
-from .primitives import PRIMITIVES, Primitive
 from .workgroup_limits import MAX_PARAMETER_WORDS
 
 _COMPUTED = frozenset(dtype.name for dtype in COMPUTED)

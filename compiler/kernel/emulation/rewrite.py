@@ -25,7 +25,7 @@ from orchestrion.compiler.ir.effects import erase_dead
 from orchestrion.compiler.kernel import dialect as k
 from orchestrion.compiler.kernel.affine import aligned
 from orchestrion.compiler.kernel.builder import KernelBuilder
-from orchestrion.compiler.kernel.math.number import Number
+from orchestrion.compiler.scalars.math.number import Number
 from orchestrion.compiler.sequencer.ll_seq import Entry, Executable
 from orchestrion.schema.dtypes import BOOL, BY_NAME, DType
 

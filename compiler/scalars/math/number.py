@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrion.compiler.kernel.emitter import Emitter
+from orchestrion.compiler.scalars.emitter import Emitter
 from orchestrion.schema.dtypes import BY_NAME
 
 
