@@ -17,11 +17,12 @@ from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import ceildiv
 from orchestrion.compiler.stablehlo.ops.base import dtype_of
 
+from .blocks import Finish
 from .body import Extents, reduced
 from .elemental import ElementalCode
 from .index import Index
 from .operands import is_read
-from .panels import Finish, Panel, PanelDot, shared_elements
+from .panels import Panel, PanelDot, shared_elements
 from .row_kernel import Row
 from .row_values import shared_row_bytes
 from .rules import element_of

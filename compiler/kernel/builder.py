@@ -8,7 +8,8 @@ A region is open between `begin_...` and `end_...`. Value numbers of a region ar
 whose operands are available in front of a loop is inserted there, so loops contain no invariant ops.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -101,9 +102,11 @@ class KernelBuilder(LoweringEmitter[Value]):
         self._known[op.result] = pattern
         return op.result
 
-    def word(self, size: Size) -> Value:
-        """A number or a size as a 32-bit word."""
-        return self.op("convert", self.index(size), to="ui32") if is_dynamic(size) else self.const(size, "ui32")
+    def word(self, number: Size | Value) -> Value:
+        """A number, a size or a value as a 32-bit word."""
+        if isinstance(number, int):
+            return self.const(number, "ui32")
+        return self.op("convert", number if isinstance(number, Value) else self.index(number), to="ui32")
 
     def pattern(self, value: Value) -> int | None:
         """The bits of a constant; None for any other value."""
@@ -278,6 +281,28 @@ class KernelBuilder(LoweringEmitter[Value]):
         op = self.insert(k.If([branch.condition], branch.types, regions=[Region([arm]) for arm in branch.arms]))
         return list(op.results)
 
+    @contextmanager
+    def words(self, upper: Size | Value, lower: Size | Value = 0, step: Size | Value = 1) -> Iterator[Value]:
+        """A loop over words, from `lower` below `upper`: its index."""
+        loop = self.begin_loop(self.word(lower), self.word(upper), self.word(step), ())
+        yield loop.index
+        self.end_loop(loop, ())
+
+    @contextmanager
+    def indices(self, upper: Size | Value, lower: Size | Value = 0, step: Size | Value = 1) -> Iterator[Value]:
+        """A loop over values of the index type, from `lower` below `upper`: its index."""
+        loop = self.begin_loop(self.index(lower), self.index(upper), self.index(step), ())
+        yield loop.index
+        self.end_loop(loop, ())
+
+    @contextmanager
+    def when(self, condition: Value | None) -> Iterator[None]:
+        """Code that runs if a condition is true, or always if there is none."""
+        branch = None if condition is None else self.begin_if(condition)
+        yield
+        if branch is not None:
+            self.end_if(branch)
+
     def _enter(self, block: Block) -> None:
         self.block = block
         self._open.append(block)
@@ -312,9 +337,16 @@ class KernelBuilder(LoweringEmitter[Value]):
 
     # memory and place
 
-    def index(self, value: Size) -> Value:
-        """A number or a size as a value of the index type."""
-        return size_arithmetic.emit(self, value) if is_dynamic(value) else self.bits(value, self.index_type)
+    def index(self, number: Size | Value) -> Value:
+        """A number, a size or a value as a value of the index type."""
+        if isinstance(number, Value):
+            return self.op("convert", number, to=self.index_type)
+        return size_arithmetic.emit(self, number) if is_dynamic(number) else self.bits(number, self.index_type)
+
+    def place(self, outer: Value, size: Size, inner: Value) -> Value:
+        """outer * size + inner, of words or of indices: a position in rows of `size` elements."""
+        pitch = self.word(size) if self.dtype(outer) == "ui32" else self.index(size)
+        return self.op("add", self.op("multiply", outer, pitch), inner)
 
     def symbol(self, name: str) -> Value:
         """A symbol of a size as a value of the index type."""

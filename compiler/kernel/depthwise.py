@@ -15,33 +15,23 @@ from itertools import product
 
 from orchestrion.compiler.flow.dialect import Windows
 from orchestrion.compiler.ir.core import Value
-from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 from orchestrion.compiler.stablehlo.ops.structural import Pad
 
+from .blocks import DotBlock, Finish
 from .dots import remember
-from .elemental import ElementalCode
 from .index import Index, delinearize
 from .loops import Scalars
 from .operands import is_read
-from .panels import Finish
 from .result_lines import Lines
 from .rules import element_of, scalar_index, shape_of
-from .schedule import Schedule
 
 #: columns that an iteration copies, if they need no computation
 COPIED = 8
 
 
 @dataclass
-class DepthwiseDot(ElementalCode):
-    """Lines of results under construction. `place`: the block along the dimensions of the grid. `writes`: whether this
-    workgroup writes its block.
-    """
-
-    dot: DotGeneral
-    schedule: Schedule
-    place: dict[str, Value]
-    writes: Value
+class DepthwiseDot(DotBlock):
+    """Lines of results under construction."""
 
     def __post_init__(self) -> None:
         lines, windows = Lines.of(self.dot), self.dot.lhs.defining_op
@@ -62,24 +52,21 @@ class DepthwiseDot(ElementalCode):
         )
 
     def emit(self, finish: Finish) -> None:
-        """The code of the block."""
         b, lines = self.builder, self.lines
-        branch = b.begin_if(self.writes)
-        self.at = delinearize(b, self.place["b"], lines.grid(self.schedule))
-        self.lane = b.local_id()
-        first = b.op("multiply", self.at[lines.channel], b.index(self.lanes))
-        self.at[lines.channel] = b.op("add", first, b.op("convert", self.lane, to=b.index_type))
-        height, rows = lines.shape[lines.row], self.schedule.count("stage", "out")
-        first = b.op("multiply", self.at[lines.row], b.index(rows))
-        end = b.op("minimum", b.op("add", first, b.index(rows)), b.index(height))
-        if self.pad is not None:
-            self._fill(b.const(0, "ui32"), lines.spans[0] * lines.width)
-        weights = self._weights()
-        loop = b.begin_loop(first, end, b.index(1), ())
-        self._fetch(loop.index, first)
-        self._line(loop.index, weights, finish)
-        b.end_loop(loop, ())
-        b.end_if(branch)
+        with b.when(self.writes):
+            self.at = delinearize(b, self.place["b"], lines.grid(self.schedule))
+            self.lane = b.local_id()
+            first = b.op("multiply", self.at[lines.channel], b.index(self.lanes))
+            self.at[lines.channel] = b.op("add", first, b.index(self.lane))
+            height, rows = lines.shape[lines.row], self.schedule.count("stage", "out")
+            first = b.op("multiply", self.at[lines.row], b.index(rows))
+            end = b.op("minimum", b.op("add", first, b.index(rows)), b.index(height))
+            if self.pad is not None:
+                self._fill(b.word(0), lines.spans[0] * lines.width)
+            weights = self._weights()
+            with b.indices(end, first) as row:
+                self._fetch(row, first)
+                self._line(row, weights, finish)
 
     def _coordinates(self, row: Value, column: Value) -> list[Value]:
         """The place of an element of this channel along the axes of the results."""
@@ -118,37 +105,36 @@ class DepthwiseDot(ElementalCode):
         if stride < span:
             known = b.op("add", start, b.index(span - stride))
             start = b.select(b.op("compare_eq", row, first), start, known)
-        loop = b.begin_loop(start, end, b.index(1), ())
-        line = self._line_of(loop.index)
-        if self.pad is None:
-            self._copy(self.image, loop.index, line, self.lines.width)
-        else:
-            low, size = self.pad.edge_padding_low.ints, shape_of(self.pad.operand_)
-            axis, pad = self.lines.row, self.pad
-            source = b.op("subtract", loop.index, b.index(low[axis]))
-            columns = b.const(low[self.lines.column] * self.lanes, "ui32")
-            width = min(int(size[self.lines.column]), self.lines.width - low[self.lines.column])
-            inside = b.op("compare_lt", source, b.index(size[axis]))  # in front of the first row, it wraps
-            branch = b.begin_if(inside)
-            self._copy(pad.operand_, source, b.op("add", line, columns), width)
-            b.begin_else(branch)
-            self._fill(line, self.lines.width)
-            b.end_if(branch)
-        b.end_loop(loop, ())
+        with b.indices(end, start) as at:
+            line = self._line_of(at)
+            if self.pad is None:
+                self._copy(self.image, at, line, self.lines.width)
+            else:
+                low, size = self.pad.edge_padding_low.ints, shape_of(self.pad.operand_)
+                axis, pad = self.lines.row, self.pad
+                source = b.op("subtract", at, b.index(low[axis]))
+                columns = b.word(low[self.lines.column] * self.lanes)
+                width = min(int(size[self.lines.column]), self.lines.width - low[self.lines.column])
+                inside = b.op("compare_lt", source, b.index(size[axis]))  # in front of the first row, it wraps
+                branch = b.begin_if(inside)
+                self._copy(pad.operand_, source, b.op("add", line, columns), width)
+                b.begin_else(branch)
+                self._fill(line, self.lines.width)
+                b.end_if(branch)
 
     def _line_of(self, row: Value) -> Value:
         """The start of a row of the image in the ring, as a word."""
         b = self.builder
-        slot = b.op("unchecked_remainder", b.op("convert", row, to="ui32"), b.const(self.lines.spans[0], "ui32"))
-        return b.op("multiply", slot, b.const(self.lines.width * self.lanes, "ui32"))
+        slot = b.op("unchecked_remainder", b.word(row), b.word(self.lines.spans[0]))
+        return b.op("multiply", slot, b.word(self.lines.width * self.lanes))
 
     def _own(self, start: Value, column: Value, behind: int = 0) -> Value:
         """The position of an element of this channel: `behind` columns behind a `column` of the line that starts at
         `start`; words.
         """
         b = self.builder
-        at = b.op("add", b.op("add", start, b.op("multiply", column, b.const(self.lanes, "ui32"))), self.lane)
-        return b.op("add", at, b.const(behind * self.lanes, "ui32"))
+        at = b.op("add", b.op("add", start, b.op("multiply", column, b.word(self.lanes))), self.lane)
+        return b.op("add", at, b.word(behind * self.lanes))
 
     @contextmanager
     def _groups(self, count: int, size: int) -> Iterator[Value]:
@@ -156,9 +142,8 @@ class DepthwiseDot(ElementalCode):
         last column.
         """
         b = self.builder
-        loop = b.begin_loop(b.const(0, "ui32"), b.const(count, "ui32"), b.const(size, "ui32"), ())
-        yield b.op("minimum", loop.index, b.const(count - size, "ui32")) if count % size else loop.index
-        b.end_loop(loop, ())
+        with b.words(count, step=size) as first:
+            yield b.op("minimum", first, b.word(count - size)) if count % size else first
 
     def _fill(self, start: Value, count: int) -> None:
         """Stores the padding in `count` columns."""
@@ -176,8 +161,8 @@ class DepthwiseDot(ElementalCode):
         """Copies `count` columns of a row of an image."""
         b, size = self.builder, min(COPIED, count) if is_read(image) else 1
         with self._groups(count, size) as first:
-            columns = [b.op("add", first, b.const(number, "ui32")) for number in range(size)]
-            places = [self._coordinates(row, b.op("convert", column, to=b.index_type)) for column in columns]
+            columns = [b.op("add", first, b.word(number)) for number in range(size)]
+            places = [self._coordinates(row, b.index(column)) for column in columns]
             values = [self._element(image, place) for place in places]
             for number, value in enumerate(values):
                 b.store_shared(value, self.ring, self._own(start, first, number))
@@ -190,13 +175,13 @@ class DepthwiseDot(ElementalCode):
         top = b.op("multiply", row, b.index(lines.strides[0]))
         starts = [self._line_of(b.op("add", top, b.index(u * lines.dilations[0]))) for u in range(lines.sizes[0])]
         with self._groups(lines.shape[lines.column], self.results) as first:
-            left = b.op("multiply", first, b.const(lines.strides[1], "ui32"))
+            left = b.op("multiply", first, b.word(lines.strides[1]))
             sums = [b.const(0, self.dtype)] * self.results
             for (u, v), weight in weights.items():
                 for number in range(self.results):
                     x = self._known(starts[u], left, number * lines.strides[1] + v * lines.dilations[1])
                     sums[number] = self._added(x, weight, sums[number])
-            at = b.op("convert", first, to=b.index_type)
+            at = b.index(first)
             columns = [b.op("add", at, b.index(number)) for number in range(self.results)]
             shape = shape_of(self.dot.out)
             ones = [b.index(0)] * (len(shape) - len(lines.shape))
