@@ -53,7 +53,7 @@ def words_of_slice(dot: DotGeneral, depth: int) -> tuple[int, int, int]:
 
 def byte_panel_bytes(dot: DotGeneral, schedule: Schedule) -> int:
     """Bytes of the shared arrays of a workgroup: results, sums of columns, and both panels."""
-    rows, columns = (schedule.count("tile", dim) * schedule.local(dim) for dim in ("m", "n"))
+    rows, columns = (schedule.block(dim) for dim in ("m", "n"))
     depth = prod(words_of_slice(dot, schedule.count("stage", "out"))[1:])
     return 4 * (rows * columns + columns + depth * (rows + columns))
 

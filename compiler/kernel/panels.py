@@ -84,7 +84,7 @@ def shared_elements(dot: DotGeneral, schedule: Schedule) -> int:
     """Elements of the shared arrays of a workgroup: its block of sums or a strip, and the panels of operands, or the
     sums of another slice.
     """
-    rows, columns = (schedule.count("tile", dim) * schedule.local(dim) for dim in ("m", "n"))
+    rows, columns = (schedule.block(dim) for dim in ("m", "n"))
     if (out := schedule.find("stage", "out")) is not None and out.how in ("stream", "lanes"):
         return rows * columns * (1 + schedule.count("vectorize", "k"))
     slice = slice_of(dot, schedule.count("stage", "out"))

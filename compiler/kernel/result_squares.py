@@ -72,7 +72,7 @@ def pitches(schedule: Schedule) -> tuple[int, int, int]:
     of a cache more than there are elements: lines a power of two apart would share few places of it.
     """
     depth, columns = schedule.count("stage", "out"), schedule.count("tile", "n")
-    squares = schedule.count("tile", "m") * schedule.local("m") // RESULTS
+    squares = schedule.block("m") // RESULTS
     return squares * columns + FACTORS, squares * depth + FACTORS, depth * columns + FACTORS
 
 
