@@ -546,7 +546,7 @@ def body_of(function: Function, fuses: bool = False, scales: bool = False) -> Fu
         operands.append(next(parameters) if bits is None else builder.bits(bits, dtype))
     result = builder.op(function.scalar, *operands, to=function.result)
     builder.insert(k.Yield([result]))
-    ops = [op for top in block for op in top.walk()]
+    ops = list(block.walk())
     length = sum(not isinstance(op, k.Constant | k.Yield) for op in ops)
     return FunctionBody(block, length, frozenset(k.dtype_of(value) for op in ops for value in op.results))
 

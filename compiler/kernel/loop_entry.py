@@ -273,7 +273,7 @@ class _Loop:
             for argument, binding, offset in zip(code.arguments, op.bindings, op.offsets.ints, strict=True):
                 self._move_accesses(argument, offset)
                 argument.replace_by(self.bindings[binding])
-            for inner in [inner for top in code for inner in top.walk()]:
+            for inner in list(code.walk()):
                 if isinstance(inner, k.WorkgroupId | k.LocalId):
                     inner.output.replace_by(place if isinstance(inner, k.WorkgroupId) else b.word(0))
                     inner.erase()

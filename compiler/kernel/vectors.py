@@ -11,15 +11,14 @@ from .dialect import Load, LoadLanes, Vector
 
 def load_lanes(block: Block, b: KernelBuilder) -> None:
     """Replaces each vector of loaded neighbours by one load. The former loads are left without users."""
-    for top in block:
-        for op in top.walk():
-            if isinstance(op, Vector) and (first := neighbours(op.values, b)) is not None:
-                made = LoadLanes([first.binding, first.index], [op.output.type])
-                made.loc = op.loc
-                assert op.parent is not None
-                op.parent.insert_before(made, op)
-                op.output.replace_by(made.output)
-                op.erase()
+    for op in block.walk(Vector):
+        if (first := neighbours(op.values, b)) is not None:
+            made = LoadLanes([first.binding, first.index], [op.output.type])
+            made.loc = op.loc
+            assert op.parent is not None
+            op.parent.insert_before(made, op)
+            op.output.replace_by(made.output)
+            op.erase()
 
 
 def neighbours(values: Sequence[Value], b: KernelBuilder) -> Load | None:

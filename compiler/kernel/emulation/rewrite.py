@@ -68,8 +68,7 @@ class _Rewriter:
         self.parts: dict[Value, tuple[Value, ...]] = {
             old: (new,) for old, new in zip(source.arguments, self.block.arguments, strict=True)
         }
-        stores = (k.Store, k.StoreVector)
-        self.stored = {op.binding for top in source for op in top.walk() if isinstance(op, stores)}
+        self.stored = {op.binding for op in source.walk() if isinstance(op, k.Store | k.StoreVector)}
         self.vectors: dict[Value, list[tuple[Value, ...]]] = {}  #: vector -> the parts of its lanes
         self.done: set[Operation] = set()  #: stores that an earlier one was joined with
         self.whole_words = WholeWords(source, self.narrow, workgroup_size)

@@ -66,24 +66,20 @@ class EntryText(WorkgroupOps):
             at = code.set(f"getelementptr inbounds i8, ptr %arguments, i64 {8 * ordinal}")
             self.names[binding] = code.set(f"load ptr, ptr {at}, align 8")
         first, loaded = 8 * len(self.block.arguments), dict[int, str]()
-        for top in self.block:
-            for op in top.walk():
-                if isinstance(op, k.Parameter):
-                    ordinal = op.ordinal.value
-                    if ordinal not in loaded:
-                        at = code.set(f"getelementptr inbounds i8, ptr %arguments, i64 {first + 4 * ordinal}")
-                        loaded[ordinal] = code.set(f"load i32, ptr {at}, align 4")
-                    self.names[op.output] = loaded[ordinal]
+        for op in self.block.walk(k.Parameter):
+            ordinal = op.ordinal.value
+            if ordinal not in loaded:
+                at = code.set(f"getelementptr inbounds i8, ptr %arguments, i64 {first + 4 * ordinal}")
+                loaded[ordinal] = code.set(f"load i32, ptr {at}, align 4")
+            self.names[op.output] = loaded[ordinal]
 
     def _name_workgroup(self, number: str) -> None:
         names: dict[str, str] = {"i64": number}
-        for top in self.block:
-            for op in top.walk():
-                if isinstance(op, k.WorkgroupId):
-                    type = type_of(k.dtype_of(op.output))
-                    if type not in names:
-                        names[type] = self.code.set(f"trunc i64 {number} to {type}")
-                    self.names[op.output] = names[type]
+        for op in self.block.walk(k.WorkgroupId):
+            type = type_of(k.dtype_of(op.output))
+            if type not in names:
+                names[type] = self.code.set(f"trunc i64 {number} to {type}")
+            self.names[op.output] = names[type]
 
     # a workgroup
 
