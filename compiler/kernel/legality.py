@@ -27,7 +27,7 @@ from .joined_axes import units_of
 from .lane_sums import reads_along
 from .library import KERNELS
 from .loops import BLOCK, loop_iterations
-from .machine import Machine
+from .machine import MAX_SHARED_BYTES, Machine
 from .operands import packed_tile
 from .pair_panels import has_pairs, pair_panel_bytes
 from .panels import contracted, shared_elements, slice_of, vector_dimension
@@ -38,7 +38,6 @@ from .row_values import MAX_REGISTER_ELEMENTS, parts_bytes, row_iterations, row_
 from .rules import element_of
 from .schedule import Schedule, Step
 from .staged import GAP, can_stage
-from .workgroup_limits import MAX_SHARED_BYTES
 
 #: invocations of a workgroup that every Vulkan device takes
 MAX_WORKGROUP_SIZE: Final = 128
