@@ -20,7 +20,6 @@ from orchestrion.compiler.stablehlo.ops.structural import Pad
 from .blocks import DotBlock, Finish
 from .dots import remember
 from .index import Index, delinearize
-from .loops import Scalars
 from .operands import is_read
 from .result_lines import Lines
 from .rules import element_of, scalar_index, shape_of
@@ -75,11 +74,8 @@ class DepthwiseDot(DotBlock):
     def _element(self, operand: Value, at: Sequence[Value]) -> Value:
         """An element of an operand, whose axes behind those of the results have one element."""
         b, shape = self.builder, shape_of(operand)
-
-        def only() -> Scalars:
-            return [(yield operand, Index(b, shape, [*at, *[b.index(0)] * (len(shape) - len(at))]))]
-
-        return b.op("convert", self.elemental.run(only())[0], to=self.dtype)
+        place = Index(b, shape, [*at, *[b.index(0)] * (len(shape) - len(at))])
+        return b.op("convert", self.elemental.element(operand, place), to=self.dtype)
 
     def _weights(self) -> dict[tuple[int, int], Value]:
         """The weight for each place of the window, in the order of the sum."""
@@ -147,13 +143,10 @@ class DepthwiseDot(DotBlock):
 
     def _fill(self, start: Value, count: int) -> None:
         """Stores the padding in `count` columns."""
-        b, pad = self.builder, self.pad
-        assert pad is not None
-
-        def only() -> Scalars:
-            return [(yield pad.padding_value, scalar_index(b))]
-
-        value = b.op("convert", self.elemental.run(only())[0], to=self.dtype)
+        b = self.builder
+        assert self.pad is not None
+        padding = self.elemental.element(self.pad.padding_value, scalar_index(b))
+        value = b.op("convert", padding, to=self.dtype)
         with self._groups(count, 1) as column:
             b.store_shared(value, self.ring, self._own(start, column))
 

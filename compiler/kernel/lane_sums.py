@@ -14,7 +14,6 @@ from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 
 from .blocks import Finish
-from .dialect import Load
 from .dots import vector_sums
 from .loops import Nest, Scalars
 from .operands import is_read
@@ -38,6 +37,7 @@ class LaneSumDot(PanelDot):
     """
 
     in_strips = False
+    in_slices = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -63,11 +63,6 @@ class LaneSumDot(PanelDot):
         b.barrier()  # the results are there
         self._finish(finish)
 
-    def _division(self) -> tuple[tuple[int, ...], tuple[int, int, int]]:
-        """The size of the contracted axis, which one slice has whole."""
-        sizes, _ = super()._division()
-        return sizes, (0, sizes[0], 1)
-
     def _factors_of(
         self, columns: Sequence[Value], vector: Callable[[bool, Value, Value], Value]
     ) -> Callable[[Sequence[Value]], Scalars]:
@@ -84,9 +79,7 @@ class LaneSumDot(PanelDot):
 
     def _neighbours_at(self, left: bool, number: Value, first: Value) -> Value:
         """The elements of a row or column from one on."""
-        load = self._factor(left, number, [first]).defining_op
-        assert isinstance(load, Load), "an operand that is read gives loads"
-        return self.builder.load_lanes(load, self.lanes)
+        return self.builder.load_lanes(self._load(left, number, [first]), self.lanes)
 
     def _rest(self, left: bool, number: Value, first: Value) -> Value:
         """The same where fewer than a vector are left, with zeros behind the last one."""

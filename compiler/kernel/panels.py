@@ -131,6 +131,8 @@ class PanelDot(DotBlock):
 
     #: whether blocks of one slice are computed in strips
     in_strips: ClassVar[bool] = True
+    #: whether the schedule says how long slices along the reduction are; otherwise one slice is everything
+    in_slices: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         b, dot, schedule = self.builder, self.dot, self.schedule
@@ -167,7 +169,9 @@ class PanelDot(DotBlock):
 
     def _division(self) -> tuple[tuple[int, ...], tuple[int, int, int]]:
         """The sizes of the contracted axes, and how slices divide them."""
-        return numbers(contracted(self.dot)), slice_of(self.dot, self.schedule.count("stage", "out"))
+        return numbers(contracted(self.dot)), slice_of(
+            self.dot, self.schedule.count("stage", "out") if self.in_slices else 0
+        )
 
     def _panel(self, left: bool) -> Panel | None:
         """The panel of an operand of the block; None if it has none."""

@@ -23,6 +23,7 @@ class StreamedDot(PanelDot):
     """A block of results under construction, without panels of operands."""
 
     in_strips = False
+    in_slices = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -45,11 +46,6 @@ class StreamedDot(PanelDot):
             self._add_block()
             b.barrier()  # the sums are zeros, and the results are there
         self._finish(finish)
-
-    def _division(self) -> tuple[tuple[int, ...], tuple[int, int, int]]:
-        """The size of the contracted axis, which passes divide."""
-        sizes, _ = super()._division()
-        return sizes, (0, sizes[0], 1)
 
     def _pass(self, first: Value, end: Value) -> None:
         """Adds the products of a range of places to the sums of a tile."""

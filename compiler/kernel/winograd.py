@@ -28,7 +28,7 @@ from .body import Extents
 from .builder import KernelBuilder
 from .dots import remember
 from .index import Index, delinearize
-from .loops import Scalars, sequential
+from .loops import sequential
 from .reductions import reduction_of_dot
 from .result_squares import FACTORS, LINE, RESULTS, Squares, pitches
 from .rules import element_of, shape_of
@@ -107,14 +107,8 @@ class SquareDot(DotBlock):
         one = b.index(1)
         last = [self._inside(b.op("add", place, one), side) for side, place in enumerate(firsts)]
         rows, columns = ([*((place, u) for u in range(3)), (end, 2)] for place, end in zip(firsts, last, strict=True))
-
-        def elements() -> Scalars:
-            found: list[Value] = []
-            for (row, u), (column, v) in product(rows, columns):
-                found += yield from self._element(0, [*outer, row, column], at, (u, v))
-            return found
-
-        found = self.elemental.run(elements())
+        pairs = product(rows, columns)
+        found = [self._element(0, [*outer, row, column], at, (u, v)) for (row, u), (column, v) in pairs]
         lines = [_along_image(b, found[line::4]) for line in range(4)]
         factors = list(chain.from_iterable(_along_image(b, line) for line in zip(*lines, strict=True)))
         self._store(factors, self.left, b.place(square, self.depth, channel), self.left_pitch)
@@ -123,14 +117,7 @@ class SquareDot(DotBlock):
         """Stores the factors of a channel of a column of the kernel."""
         b, at = self.builder, self.builder.op("add", first, self.builder.index(channel))
         free = delinearize(b, self._column(column), self.extents.right)
-
-        def elements() -> Scalars:
-            found: list[Value] = []
-            for u, v in product(range(3), repeat=2):
-                found += yield from self._element(1, free, at, (u, v))
-            return found
-
-        found = self.elemental.run(elements())
+        found = [self._element(1, free, at, window) for window in product(range(3), repeat=2)]
         lines = [_along_kernel(b, found[line::3]) for line in range(3)]
         factors = list(chain.from_iterable(_along_kernel(b, line) for line in zip(*lines, strict=True)))
         self._store(factors, self.right, b.place(channel, self.columns, column), self.right_pitch)
@@ -140,7 +127,7 @@ class SquareDot(DotBlock):
         for number, factor in enumerate(factors):
             b.store_shared(factor, array, b.op("add", at, b.word(number * pitch)))
 
-    def _element(self, side: int, free: Sequence[Value], channel: Value, window: tuple[int, int]) -> Scalars:
+    def _element(self, side: int, free: Sequence[Value], channel: Value, window: tuple[int, ...]) -> Value:
         """The element of an operand at a place of its free axes, a channel, and a place in the window."""
         b, dims, operand = self.builder, self.dot.dimensions, self.dot.operands[side]
         rank, contract = len(shape_of(operand)), (dims.lhs_contract, dims.rhs_contract)[side]
@@ -148,8 +135,8 @@ class SquareDot(DotBlock):
             contract[self.geometry.channel]: channel
         }
         coordinates |= {contract[at]: b.index(place) for at, place in zip(self.geometry.window, window, strict=True)}
-        value = yield operand, Index(b, shape_of(operand), [coordinates[axis] for axis in range(rank)])
-        return [b.op("convert", value, to=element_of(self.dot.out))]
+        place = Index(b, shape_of(operand), [coordinates[axis] for axis in range(rank)])
+        return b.op("convert", self.elemental.element(operand, place), to=element_of(self.dot.out))
 
     def _column(self, number: Value) -> Value:
         return self.builder.op("add", self.start, self.builder.index(number))
@@ -186,9 +173,8 @@ class SquareDot(DotBlock):
         at = b.op("minimum", b.op("add", first, own), b.index(self.geometry.channels - 1))
         for column in range(0, self.columns, LINE):
             free = delinearize(b, self._column(b.word(column)), self.extents.right)
-            for u, v in product(range(3), repeat=2):
-                (element,) = self.elemental.run(self._element(1, free, at, (u, v)))
-                b.prefetch(element)
+            for window in product(range(3), repeat=2):
+                b.prefetch(self._element(1, free, at, window))
 
     def _transform_sums(self, square: Value, column: Value) -> None:
         """Replaces the first sums of a square by its results, and tests them: a test is not 0 if one is not finite."""
