@@ -331,16 +331,12 @@ class Body:
         distance = 1
         while distance < lanes:
             for first in (number for number in range(lanes) if not number & distance):
-                pair = names[first], names[first + distance]
+                x, y = names[first], names[first + distance]
                 low = [lane if not lane & distance else lanes + lane - distance for lane in range(lanes)]
                 high = [lane + distance if not lane & distance else lanes + lane for lane in range(lanes)]
-                names[first], names[first + distance] = (self._shuffle(type, *pair, mask) for mask in (low, high))
+                names[first], names[first + distance] = (self.code.shuffle(type, x, mask, y) for mask in (low, high))
             distance *= 2
         self.names.update(zip(op.outputs, names, strict=True))
-
-    def _shuffle(self, type: str, x: str, y: str, lanes: Sequence[int]) -> str:
-        mask = ", ".join(f"i32 {lane}" for lane in lanes)
-        return self.code.set(f"shufflevector {type} {x}, {type} {y}, <{len(lanes)} x i32> <{mask}>")
 
     def multiply_add(self, op: k.MultiplyAdd) -> None:
         varies, dtype = self.forms[op.output].stride is None, k.dtype_of(op.output)

@@ -31,6 +31,11 @@ class Code:
         """An instruction without a result."""
         self.lines.append(f"  {text}")
 
+    def shuffle(self, type: str, x: str, lanes: Iterable[int], y: str = "poison") -> str:
+        """The vector of some lanes of two vectors of a type, those of `y` behind those of `x`."""
+        mask = [f"i32 {lane}" for lane in lanes]
+        return self.set(f"shufflevector {type} {x}, {type} {y}, <{len(mask)} x i32> <{', '.join(mask)}>")
+
     def begin(self, label: str) -> None:
         """Begins a basic block."""
         self.lines.append(f"{label}:")
