@@ -10,15 +10,15 @@ from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 from orchestrion.schema.dtypes import BY_NAME, FLOAT
 
 from .byte_panels import WORD, has_bytes
+from .depthwise import Lines, image_of
 from .loops import BLOCK
 from .machine import Machine
 from .operands import is_read, packed_tile
 from .pair_panels import PAIR, has_pairs
-from .result_lines import Lines, image_of
-from .result_squares import FACTORS, RESULTS, Squares
 from .rules import element_of
 from .schedule import Schedule, Step
 from .task import MIN_TILE_COLUMNS, Task
+from .winograd import FACTORS, RESULTS, Squares
 
 #: invocations of a workgroup whose dot has panels, all lanes of a vector; a multiple of every machine's lanes
 PANEL_LANES = 16

@@ -20,6 +20,7 @@ from orchestrion.schema.dtypes import BY_NAME, FLOAT
 from .attention import attention_bytes
 from .body import Body, Extents, count_of
 from .byte_panels import byte_panel_bytes, has_bytes
+from .depthwise import Lines
 from .dialect import VECTOR_LANES
 from .encodings import stored_shape
 from .grid import DOT, is_tiled_dot
@@ -32,12 +33,11 @@ from .operands import packed_tile
 from .pair_panels import has_pairs, pair_panel_bytes
 from .panels import contracted, shared_elements, slice_of, vector_dimension
 from .reduction_limits import longest, max_counted_iterations, max_elements, max_loop_iterations
-from .result_lines import Lines
-from .result_squares import FACTORS, Squares, transformed_elements
 from .row_values import MAX_REGISTER_ELEMENTS, parts_bytes, row_iterations, row_lengths, shared_row_bytes
 from .rules import element_of
 from .schedule import Schedule, Step
 from .staged import GAP, can_stage
+from .winograd import FACTORS, Squares, transformed_elements
 
 #: invocations of a workgroup that every Vulkan device takes
 MAX_WORKGROUP_SIZE: Final = 128
