@@ -32,7 +32,7 @@ from .indexing import moved, starts_of
 from .lane_sums import LaneSumDot
 from .library import KERNELS
 from .machine import PLAIN, Machine
-from .pack_lanes import load_lanes, pack_lanes
+from .pack_lanes import pack_lanes
 from .pair_panels import PairPanelDot
 from .panels import PanelDot
 from .parts import Parts, parts_of
@@ -43,6 +43,7 @@ from .rules import shape_of
 from .schedule import Schedule, Step
 from .staged import staged_results
 from .streamed import StreamedDot
+from .vectors import load_lanes
 from .winograd import SquareDot
 
 #: a function that writes elements of an output at some places

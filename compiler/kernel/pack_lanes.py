@@ -5,53 +5,20 @@ A dot computes neighbouring columns in the lanes of a vector. The ops that are f
 element. The values that are stored to as many neighbours as there are lanes are a *group*. A group of equal ops on
 floats becomes one op on the groups of their operands, and a group of loads from neighbours becomes one load. Any other
 group becomes a vector of its scalars. The scalars of a packed group are left without users.
-
-On any machine, a vector of loaded neighbours becomes one load (`load_lanes`).
 """
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from orchestrion.compiler.ir.core import Block, Operation, Trait, Value
+from orchestrion.compiler.ir.core import Operation, Trait, Value
 from orchestrion.schema.dtypes import BOOL, FLOAT
 
 from . import dialect as k
 from .affine import sum_of
 from .builder import Function, KernelBuilder, body_of
+from .vectors import neighbours
 
 Group = tuple[Value, ...]
-
-
-def load_lanes(block: Block, b: KernelBuilder) -> None:
-    """Replaces each vector of loaded neighbours by one load. The former loads are left without users."""
-    for op in block.walk(k.Vector):
-        if (first := neighbours(op.values, b)) is not None:
-            made = k.LoadLanes([first.binding, first.index], [op.output.type])
-            made.loc = op.loc
-            assert op.parent is not None
-            op.parent.insert_before(made, op)
-            op.output.replace_by(made.output)
-            op.erase()
-
-
-def neighbours(values: Sequence[Value], b: KernelBuilder) -> k.Load | None:
-    """The first of loads of consecutive elements in one block; None if they are not consecutive."""
-    first = values[0].defining_op
-    if not isinstance(first, k.Load) or str(first.output.type) == "i1":
-        return None
-    start = sum_of(b, first.index)
-    for number, value in enumerate(values):
-        if not _is_neighbour(value, number, first, b):
-            return None
-        place = sum_of(b, value.defining_op.index)  # type: ignore[union-attr]
-        if dict(place.terms) != dict(start.terms) or place.constant != start.constant + number:
-            return None
-    return first
-
-
-def _is_neighbour(value: Value, number: int, first: k.Load, b: KernelBuilder) -> bool:
-    load = value.defining_op
-    return isinstance(load, k.Load) and load.binding is first.binding and load.parent is first.parent
 
 
 def pack_lanes(b: KernelBuilder, lanes: int) -> None:
