@@ -362,7 +362,7 @@ def _word_panels(dot: DotGeneral, schedule: Schedule, machine: Machine) -> Itera
 
 def _pairs(dot: DotGeneral, schedule: Schedule, out: Step, machine: Machine) -> Iterator[str]:
     """Pairs of products of bf16."""
-    lanes, rows = schedule.workgroup_size, schedule.block("m")
+    lanes, rows = schedule.workgroup_size, schedule.count("tile", "m") * schedule.local("m")
     if not has_pairs(dot):
         yield f"{out}: only products of bf16 are summed in pairs, of an even number along the innermost axis"
     elif not slice_of(dot, out.count)[1]:
