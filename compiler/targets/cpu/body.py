@@ -497,7 +497,10 @@ class Body:
 
     def branch(self, op: k.If) -> None:
         if self.forms[op.condition].stride != 0:
-            self._masked_branch(op)
+            if op in self.forms.versioned and self.level is not None and self.level.versions:
+                self._versioned_branch(op)
+            else:
+                self._masked_branch(op)
             return
         code = self.code
         yes, no, done = code.new("yes"), code.new("no"), code.new("done")
@@ -513,6 +516,25 @@ class Body:
         code.begin(done)
         for position, output in enumerate(op.outputs):
             self.names[output] = code.join(self.type(output), *((values[position], at) for values, at in ways))
+
+    def _versioned_branch(self, op: k.If) -> None:
+        """If all lanes take the first arm, it runs without masks, which are slow here."""
+        flags, code = f"<{self.width} x i1>", self.code
+        whole, part, done = code.new("whole"), code.new("part"), code.new("done")
+        condition = code.set(f"freeze {flags} {self.vector(op.condition)}")
+        code.fork(code.set(f"call i1 @llvm.vector.reduce.and.v{self.width}i1({flags} {condition})"), whole, part)
+        code.begin(whole)
+        self.ops(op.yes.block)
+        assert isinstance(op.yes.block.last, k.Yield)
+        values, end = [self.vector(value) for value in op.yes.block.last.values], code.label
+        code.jump(done)
+        code.begin(part)
+        self._masked_branch(op)
+        others, other_end = [self.names[output] for output in op.outputs], code.label
+        code.jump(done)
+        code.begin(done)
+        for output, x, y in zip(op.outputs, values, others, strict=True):
+            self.names[output] = code.join(self.type(output), (x, end), (y, other_end))
 
     def _masked_branch(self, op: k.If) -> None:
         """Each arm runs if any lane takes it."""
