@@ -2,8 +2,8 @@
 
 `python tests/fuzz/schedule_run.py --count=5000 --jobs=2` (`make schedules`) draws pairs of a body and a schedule until
 there are so many, and ends with counts: pairs per kind of body, how often each step was drawn, how many well-typed
-draws were legal, and why others were not. `--targets=cpu` runs them as native code. `--seed=n --show` prints the entry of
-a seed. Status 1 with findings.
+draws were legal, and why others were not. `--targets=cpu` runs native code. `--seed=n --show` prints the entry of a
+seed. Status 1 with findings.
 """
 
 import argparse
