@@ -59,7 +59,7 @@ def test_legal_schedules_compute_the_same(judge: Judge, targets: tuple[str, ...]
     assert outcome.pairs.total() == PER_CASE
 
 
-@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize("seed", [*range(SEEDS), *FOUND])
 def test_legal_schedules_compute_the_same_in_native_code(judge: Judge, seed: int) -> None:
     pytest.importorskip("llvmlite")
     try:

@@ -95,14 +95,16 @@ def product(draw: Draw) -> Part:
 
 
 def layers(draw: Draw) -> Part:
-    """Layers with weights that are constants."""
+    """Layers with weights that are constants, stored by rows or by columns."""
     rows, width, hidden = draw.size(), draw.size(), draw.size()
     first, second = draw.array(width, hidden, scale=width**-0.5), draw.array(hidden, width, scale=hidden**-0.5)
     after, more = _epilogue(draw, hidden)
-    residual = draw.chance.random() < 0.5
+    residual, turned = draw.chance.random() < 0.5, draw.chance.random() < 0.5
+    by_columns = first.T.copy()
 
     def function(x: Array) -> Array:
-        found = after(x @ first, *more) @ second
+        inner = jnp.einsum("mk,nk->mn", x, by_columns) if turned else x @ first
+        found = after(inner, *more) @ second
         return x + found if residual else found
 
     return Part(function, [draw.array(rows, width)])
