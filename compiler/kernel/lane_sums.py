@@ -26,7 +26,9 @@ def reads_along(dot: DotGeneral) -> bool:
     dims = dot.dimensions
     sides = ((dot.lhs, dims.lhs_contract), (dot.rhs, dims.rhs_contract))
     return all(
-        is_read(operand) and fastest_axis(operand) in contract and element_of(operand) == element_of(dot.out)
+        is_read(operand, encoded=False)
+        and fastest_axis(operand) in contract
+        and element_of(operand) == element_of(dot.out)
         for operand, contract in sides
     )
 
