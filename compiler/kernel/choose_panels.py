@@ -10,11 +10,11 @@ from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 from orchestrion.schema.dtypes import BY_NAME, FLOAT
 
 from .byte_panels import WORD, has_bytes
-from .legality import problems
+from .legality import MAX_WORKGROUP_SIZE, problems
 from .loops import BLOCK
 from .machine import Machine
 from .operands import is_read, packed_tile
-from .pair_panels import PAIR, has_pairs
+from .pair_panels import PAIR, has_pairs, reads_rows
 from .result_lines import Lines, image_of
 from .result_squares import FACTORS, RESULTS, Squares
 from .rules import element_of
@@ -34,12 +34,12 @@ COST_OF_VECTORS = {2: 0.0, 1: 0.2, 3: 0.03, 4: 0.12, 5: 0.06}
 MAX_PANEL_COLUMNS = 128
 #: most columns of a block of a dot of bytes
 MAX_BYTE_COLUMNS = 512
-#: bytes of the panels of pairs of a workgroup
-PAIR_BYTES = 80 << 10
+#: words that a workgroup of pairs has beside sums and panels
+PAIR_SPARE = 64
 #: fewest rows of a dot of bf16 with panels of pairs
 FEWEST_PAIR_ROWS = 4
 #: products in the time that takes to copy an element to a panel of words and to search it
-COST_OF_COPY = 6
+COST_OF_COPY = 13
 #: most columns of a block of transformed results, and channels of its slices
 WINOGRAD_COLUMNS, WINOGRAD_DEPTH = 32, 16
 #: most results of a line that an invocation computes at once, and about as many lines of a workgroup
@@ -167,19 +167,29 @@ def pair_panel_dot(task: Task) -> Schedule | None:
         return None
     most, width = machine.panel_tile[0], min(machine.panel_tile[1], columns // PANEL_LANES * PANEL_LANES)
     height = min(range(most, most // 2, -1), key=lambda count: ceildiv(rows, count) * count)
+    in_order, batches = reads_rows(dot), typical(extents["b"])
 
     def depth(local: tuple[int, int]) -> int:
+        """The elements of a slice that fit. Rows in order are copied by all invocations, a word each."""
         down, across = local[0] * height, local[1] * width
-        words = PAIR_BYTES // F32_BYTES // (down + across)
-        return min(words * PAIR // BLOCK * BLOCK, length)
+        whole, rest = height if in_order else down, machine.panel_bytes // F32_BYTES - PAIR_SPARE
+        words, all_words = across + 3 * whole, length // PAIR
+        most = all_words if (rest - height * across) // words >= all_words else (rest - down * across) // words
+        found = min(most * PAIR // BLOCK * BLOCK or BLOCK, length) if most * PAIR < length else length
+        return found if most > 0 and (not in_order or found >= PAIR * prod(local)) else 0
 
     def cost(local: tuple[int, int]) -> float:
         sides = [(rows, local[0] * height), (columns, local[1] * width)]
-        results = prod(ceildiv(size, block) * block for size, block in sides)
-        return results * (1 + COST_OF_COPY * sum(1 / block for _, block in sides))
+        results, blocks = (prod(numbers) for numbers in zip(*((ceildiv(s, b) * b, ceildiv(s, b)) for s, b in sides)))
+        copies = sum(1 / min(size, block) for size, block in sides)
+        return results * (1 + COST_OF_COPY * copies) * max(FEWEST_COPIES / (batches * blocks), 1)
 
-    locals = [(1 << at, PANEL_LANES >> at) for at in range(PANEL_LANES.bit_length())] + [(1, PANEL_LANES // 2)]
-    fitting = [local for local in locals if local[1] * width <= columns and depth(local)]
+    shapes = [(1 << down, 1 << across) for down in range(6) for across in range(5)]
+    fitting = [
+        local
+        for local in shapes
+        if PANEL_LANES <= prod(local) <= MAX_WORKGROUP_SIZE and local[1] * width <= columns and depth(local)
+    ]
     if not fitting:
         return None
     down, across = min(fitting, key=cost)

@@ -133,8 +133,9 @@ class PanelDot:
     block; `first_row`: in the matrix.
     """
 
-    #: whether blocks of one slice are computed in strips
+    #: whether blocks of one slice are computed in strips; whether those of several are, too
     in_strips: ClassVar[bool] = True
+    strips_slices: ClassVar[bool] = False
 
     elemental: Elemental
     dot: DotGeneral
@@ -160,8 +161,8 @@ class PanelDot:
         self.is_padded = guard is not None and guard.how == "pad"
         if guard is not None and not self.is_padded:
             self.start = b.op("minimum", self.start, b.index(self.column_count - self.columns))
-        self.has_strips, zero = self.in_strips and not self.is_sliced, b.const(0, "ui32")
-        self.strip, self.height = zero, self.tile[0] if self.has_strips else self.rows
+        self.has_strips, zero = self.in_strips and (self.strips_slices or not self.is_sliced), b.const(0, "ui32")
+        self.strip, self.height = zero, self.tile[0] if self.has_strips and not self.is_sliced else self.rows
         self.tile_row, self.tile_column = zero, b.local_id()
         if not self.has_strips:
             groups = b.const(schedule.local(across), "ui32")
@@ -208,7 +209,7 @@ class PanelDot:
 
     def emit(self, finish: Finish) -> None:
         """The code of the block."""
-        if self.has_strips:
+        if self.has_strips and not self.is_sliced:
             self._strips(finish)
         else:
             self.sum()
@@ -279,14 +280,22 @@ class PanelDot:
         b, size = self.builder, self.sizes[0]
         bounds = b.index(0), b.index(size), size
         base = self._fetch_panels((), bounds)
-        loop = b.begin_loop(self.strip, self._rows_of(self.rows), b.const(self.height, "ui32"), ())
-        self.strip, first = loop.index, self.first_row
+        with self._each_strip():
+            self._multiply((), bounds, base)
+            b.barrier()  # the results are there
+            self._finish(finish)
+            b.barrier()  # the results are read
+
+    @contextmanager
+    def _each_strip(self) -> Iterator[None]:
+        """A loop over the strips of the block that have rows of the matrix."""
+        b, first, zero = self.builder, self.first_row, self.strip
+        loop = b.begin_loop(zero, self._rows_of(self.rows), b.const(self.tile[0], "ui32"), ())
+        self.strip = loop.index
         self.first_row = b.op("add", first, b.op("convert", self.strip, to=b.index_type))
-        self._multiply((), bounds, base)
-        b.barrier()  # the results are there
-        self._finish(finish)
-        b.barrier()  # the results are read
+        yield
         b.end_loop(loop, ())
+        self.strip, self.first_row = zero, first
 
     def _rows_of(self, most: int) -> Value:
         """The rows from the first one on that the matrix has, up to a number of which blocks or strips are made."""
@@ -457,7 +466,8 @@ class PanelDot:
         base: Value,
     ) -> None:
         b, count = self.builder, len(rows)
-        places = [self._at(row, at) for row in rows for at in vectors]
+        in_block = [b.op("add", self.strip, row) for row in rows] if self.is_sliced else rows
+        places = [self._at(row, at) for row in in_block for at in vectors]
         zero = b.vector([self.zero] * self.lanes)
 
         def sums_of_slices() -> list[Value]:
