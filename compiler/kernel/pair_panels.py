@@ -19,14 +19,14 @@ from typing import Final
 
 from orchestrion.compiler.flow.fusion_reads import BF16_SHIFT
 from orchestrion.compiler.ir.core import Value
-from orchestrion.compiler.ir.dims import is_dynamic, numbers
+from orchestrion.compiler.ir.dims import ceildiv, is_dynamic, numbers, typical
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 
 from .dialect import VECTOR_LANES, length_of
 from .index import linearize
 from .loops import Reduction, Scalars
-from .operands import bf16_of
-from .panels import Panel, PanelDot, contracted, is_divided, slice_of
+from .operands import bf16_of, is_read
+from .panels import MIN_PREFETCHED, Panel, PanelDot, contracted, is_divided, slice_of
 from .schedule import Schedule
 from .word_panels import WordPanelDot, reads_words
 
@@ -248,6 +248,8 @@ class PairPanelDot(WordPanelDot):
             place = b.op("subtract", linearize(b, reduced, self.sizes), base)
             if left.size < self.rows:
                 self._prefetch_strip(reduced)
+            if self.reads_columns:
+                self._prefetch_slice(place, base)
             xs = [b.load_shared(panel.array, panel.at(number, place)) for panel in panels for number in numbers]
             return [*xs, *(b.load_shared_lanes(right.array, right.at(first, place), self.lanes) for first in vectors)]
 
@@ -261,6 +263,30 @@ class PairPanelDot(WordPanelDot):
         row = b.op("add", b.op("multiply", self.tile_column, b.const(rows, "ui32")), own)
         place = b.op("multiply", word, b.index(PAIR))
         b.prefetch(self._load(True, b.op("add", row, b.const(self.tile[0], "ui32")), [*outer, place]).output)
+
+    @property
+    def reads_columns(self) -> bool:
+        """Whether rows of memory have the columns of the right operand, of which the next slice is asked for."""
+        source, across = self._source(False), int(self.column_count) * prod(self.sizes)
+        return len(self.sizes) == 1 and is_read(source) and not self._reads_words(False) and across >= MIN_PREFETCHED
+
+    def _prefetch_slice(self, place: Value, base: Value) -> None:
+        """Asks caches for the next slice of columns, or the first one of the next block, at a place of the products.
+        Each tile asks for its columns, each strip for a part of the rows.
+        """
+        b, depth, size = self.builder, self.slice[1], self.sizes[0]
+        strips = ceildiv(min(self.rows, int(typical(self.row_count))), self.tile[0])
+        strip = b.op("unchecked_divide", self.strip, b.const(self.tile[0], "ui32"))
+        number = b.op("add", b.op("multiply", b.op("convert", strip, to=b.index_type), b.index(depth)), place)
+        next = b.op("add", base, b.index(depth))
+        is_behind = b.op("compare_ge", next, b.index(size))
+        word = b.select(is_behind, b.index(0), next)
+        column = b.op("multiply", self.tile_column, b.const(self.tile[1], "ui32"))
+        column = b.op("add", column, b.select(is_behind, b.const(self.columns, "ui32"), b.const(0, "ui32")))
+        for at in range(PAIR if strips == 1 else 1):
+            row = b.op("unchecked_divide", b.op("multiply", number, b.index(PAIR)), b.index(strips))
+            row = b.op("add", b.op("multiply", word, b.index(PAIR)), b.op("add", row, b.index(at)))
+            b.prefetch(self._load(False, column, [row]).output)
 
     def _products(self, rows: int, zeros: Sequence[Value], factors: Callable[[Sequence[Value]], Scalars]) -> Reduction:
         b, lanes = self.builder, self.lanes
