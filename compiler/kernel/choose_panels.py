@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from math import gcd, prod
 
 from orchestrion.compiler.flow.structure import fastest_axis
@@ -14,7 +15,7 @@ from .legality import MAX_WORKGROUP_SIZE, problems
 from .loops import BLOCK
 from .machine import Machine
 from .operands import is_read, packed_tile
-from .pair_panels import PAIR, has_pairs, reads_rows
+from .pair_panels import FORMS, PAIR, has_pairs, reads_rows
 from .result_lines import Lines, image_of
 from .result_squares import FACTORS, RESULTS, Squares
 from .rules import element_of
@@ -34,8 +35,8 @@ COST_OF_VECTORS = {2: 0.0, 1: 0.2, 3: 0.03, 4: 0.12, 5: 0.06}
 MAX_PANEL_COLUMNS = 128
 #: most columns of a block of a dot of bytes
 MAX_BYTE_COLUMNS = 512
-#: words that a workgroup of pairs has beside sums and panels
-PAIR_SPARE = 64
+#: words of a panel of columns for each row, at most: fewer rows pay less for a panel that the first cache does not hold
+ROW_WORDS = 512
 #: fewest rows of a dot of bf16 with panels of pairs
 FEWEST_PAIR_ROWS = 4
 #: products in the time that takes to copy an element to a panel of words and to search it
@@ -166,28 +167,29 @@ def pair_panel_dot(task: Task) -> Schedule | None:
     if not has_pairs(dot) or columns < PANEL_LANES or rows < FEWEST_PAIR_ROWS:
         return None
     most, width = machine.panel_tile[0], min(machine.panel_tile[1], columns // PANEL_LANES * PANEL_LANES)
-    height = min(range(most, most // 2, -1), key=lambda count: ceildiv(rows, count) * count)
+    height = min(range(most, FEWEST_PAIR_ROWS - 1, -1), key=lambda count: ceildiv(rows, count) * count)
     in_order, batches = reads_rows(dot), typical(extents["b"])
 
     def depth(local: tuple[int, int]) -> int:
-        """The elements of a slice that fit. Rows in order are copied by all invocations, a word each."""
+        """The elements of a slice: whole blocks of sums unless all fit; 0 if none do. All invocations copy a row."""
         down, across = local[0] * height, local[1] * width
-        whole, rest = height if in_order else down, machine.panel_bytes // F32_BYTES - PAIR_SPARE
-        words, all_words = across + 3 * whole, length // PAIR
-        most = all_words if (rest - height * across) // words >= all_words else (rest - down * across) // words
-        found = min(most * PAIR // BLOCK * BLOCK or BLOCK, length) if most * PAIR < length else length
-        return found if most > 0 and (not in_order or found >= PAIR * prod(local)) else 0
+        place, all_words = across + FORMS * (height if in_order else down), machine.panel_bytes // F32_BYTES
+        if PAIR * (all_words - height * across) // place >= length and across * length <= PAIR * rows * ROW_WORDS:
+            found = length
+        else:
+            words = min((all_words - down * across) // place, rows * ROW_WORDS // across)
+            found = min(words * PAIR // BLOCK * BLOCK, length)
+        return found if not in_order or found >= PAIR * prod(local) or prod(local) == PANEL_LANES else 0
 
     def cost(local: tuple[int, int]) -> float:
         sides = [(rows, local[0] * height), (columns, local[1] * width)]
-        results, blocks = (prod(numbers) for numbers in zip(*((ceildiv(s, b) * b, ceildiv(s, b)) for s, b in sides)))
-        copies = sum(1 / min(size, block) for size, block in sides)
-        return results * (1 + COST_OF_COPY * copies) * max(FEWEST_COPIES / (batches * blocks), 1)
+        blocks, copies = ([ceildiv(*side) for side in sides], sum(1 / min(side) for side in sides))
+        results = prod(count * block for count, (_, block) in zip(blocks, sides, strict=True))
+        return results * (1 + COST_OF_COPY * copies) * max(FEWEST_COPIES / (batches * prod(blocks)), 1)
 
-    shapes = [(1 << down, 1 << across) for down in range(6) for across in range(5)]
     fitting = [
         local
-        for local in shapes
+        for local in product((1, 2, 4, 8, 16, 32), (1, 2, 4, 8, 16))
         if PANEL_LANES <= prod(local) <= MAX_WORKGROUP_SIZE and local[1] * width <= columns and depth(local)
     ]
     if not fitting:

@@ -32,6 +32,8 @@ from .word_panels import WordPanelDot, reads_words
 
 #: elements of a word
 PAIR: Final = 2
+#: panels of the left operand: of words, and of their halves
+FORMS: Final = 1 + PAIR
 #: the sign of each half of a word, and 1 in each
 _SIGNS, _ONES = 0x80008000, 0x00010001
 #: the upper half of a word
@@ -62,7 +64,7 @@ def pair_panel_bytes(dot: DotGeneral, schedule: Schedule) -> int:
     tile, columns = schedule.count("tile", "m"), schedule.count("tile", "n") * schedule.local("n")
     rows, slice = tile * schedule.local("m"), slice_of(dot, schedule.count("stage", "out"))
     depth, sums = prod(slice[1:]) // PAIR, rows if is_divided(slice, numbers(contracted(dot))) else tile
-    return 4 * (sums * columns + depth * (columns + 3 * (tile if reads_rows(dot) else rows)))
+    return 4 * (sums * columns + depth * (columns + FORMS * (tile if reads_rows(dot) else rows)))
 
 
 class PairPanelDot(WordPanelDot):
@@ -188,7 +190,8 @@ class PairPanelDot(WordPanelDot):
         else:
             lines, length, pitch = self.count, b.const(tile if of_rows else panel.size, "ui32"), panel.size
             first = self.strip if of_rows and panel.size > tile else first
-        lanes = max(lanes for lanes in VECTOR_LANES if panel.deep or lanes <= (tile if of_rows else panel.size))
+        most = self.schedule.workgroup_size if panel.deep else tile if of_rows else panel.size
+        lanes = max(lanes for lanes in VECTOR_LANES if lanes <= most)
         branch, step = b.begin_if(b.op("compare_eq", b.local_id(), zero)), b.const(lanes, "ui32")
         loop = b.begin_loop(zero, lines, b.const(1, "ui32"), start(lanes))
         inner = b.begin_loop(zero, length, step, loop.carried)
