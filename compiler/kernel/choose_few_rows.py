@@ -10,7 +10,7 @@ from orchestrion.schema.dtypes import BY_NAME, FLOAT
 
 from .legality import problems
 from .loops import BLOCK
-from .operands import is_read, packed_tile
+from .operands import is_element, packed_tile
 from .rules import element_of
 from .schedule import Schedule, Step
 from .task import Task, edge_guard
@@ -46,7 +46,7 @@ def few_rows_dot(task: Task) -> Schedule | None:
     if not length or columns < FEWEST_COLUMNS or not 0 < rows <= 2 * machine.panel_tile[0]:
         return None
     read, contract = (dot.rhs, dot.dimensions.rhs_contract) if across == "n" else (dot.lhs, dot.dimensions.lhs_contract)
-    if not (is_read(dot.lhs) and is_read(dot.rhs)) or packed_tile(dot, "mn".index(across)) is not None:
+    if not (is_element(dot.lhs) and is_element(dot.rhs)) or packed_tile(dot, "mn".index(across)) is not None:
         return None
     if fastest_axis(read) not in contract:
         steps = _in_order(task, (down, across), (rows, columns, length))

@@ -16,7 +16,7 @@ from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 from .dialect import Load
 from .dots import vector_sums
 from .loops import Nest, Scalars
-from .operands import is_read
+from .operands import is_element
 from .panels import Finish, PanelDot
 from .rules import element_of
 
@@ -26,7 +26,7 @@ def reads_along(dot: DotGeneral) -> bool:
     dims = dot.dimensions
     sides = ((dot.lhs, dims.lhs_contract), (dot.rhs, dims.rhs_contract))
     return all(
-        is_read(operand) and fastest_axis(operand) in contract and element_of(operand) == element_of(dot.out)
+        is_element(operand) and fastest_axis(operand) in contract and element_of(operand) == element_of(dot.out)
         for operand, contract in sides
     )
 
@@ -83,9 +83,11 @@ class LaneSumDot(PanelDot):
 
     def _neighbours_at(self, left: bool, number: Value, first: Value) -> Value:
         """The elements of a row or column from one on."""
-        load = self._factor(left, number, [first]).defining_op
-        assert isinstance(load, Load), "an operand that is read gives loads"
-        return self.builder.load_lanes(load, self.lanes)
+        b, element = self.builder, self._factor(left, number, [first])
+        if isinstance(element.defining_op, Load):
+            return b.load_lanes(element.defining_op, self.lanes)
+        places = [b.op("add", first, b.index(at)) for at in range(self.lanes)]
+        return b.vector([self._factor(left, number, [place]) for place in places])
 
     def _rest(self, left: bool, number: Value, first: Value) -> Value:
         """The same where fewer than a vector are left, with zeros behind the last one."""

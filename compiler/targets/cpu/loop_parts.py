@@ -16,7 +16,6 @@ from orchestrion.compiler.kernel import dialect as k
 
 from .levels import Level
 
-
 _ADDS = k.MultiplyAdd | k.MultiplyAddBytes
 
 
