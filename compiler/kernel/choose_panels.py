@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
 from math import gcd, prod
 
 from orchestrion.compiler.flow.structure import fastest_axis
@@ -11,11 +10,10 @@ from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 from orchestrion.schema.dtypes import BY_NAME, FLOAT
 
 from .byte_panels import WORD, has_bytes
-from .legality import MAX_WORKGROUP_SIZE, problems
+from .legality import problems
 from .loops import BLOCK
 from .machine import Machine
 from .operands import is_read, packed_tile
-from .pair_panels import FORMS, PAIR, has_pairs, reads_rows
 from .result_lines import Lines, image_of
 from .result_squares import FACTORS, RESULTS, Squares
 from .rules import element_of
@@ -35,12 +33,6 @@ COST_OF_VECTORS = {2: 0.0, 1: 0.2, 3: 0.03, 4: 0.12, 5: 0.06}
 MAX_PANEL_COLUMNS = 128
 #: most columns of a block of a dot of bytes
 MAX_BYTE_COLUMNS = 512
-#: words of a panel of columns for each row, at most: fewer rows pay less for a panel that the first cache does not hold
-ROW_WORDS = 512
-#: fewest rows of a dot of bf16 with panels of pairs
-FEWEST_PAIR_ROWS = 4
-#: products in the time that takes to copy an element to a panel of words and to search it
-COST_OF_COPY = 13
 #: most columns of a block of transformed results, and channels of its slices
 WINOGRAD_COLUMNS, WINOGRAD_DEPTH = 32, 16
 #: most results of a line that an invocation computes at once, and about as many lines of a workgroup
@@ -154,56 +146,6 @@ def panel_dot(task: Task) -> Schedule | None:
         Step("guard", across, "pad")
         if loaded and not once and extents[across] % sizes[across] != 0
         else edge_guard(across, extents[across], sizes[across], 0),
-    )
-    return None if any(problems(task.body, schedule, machine)) else schedule
-
-
-def pair_panel_dot(task: Task) -> Schedule | None:
-    """A workgroup computes a block of results of a dot of bf16, with panels of words that have two of them."""
-    dot, machine, extents = task.dot, task.machine, task.body.extents
-    if dot is None or not machine.pair_products or is_dynamic(extents["n"], extents["k"]) or not extents["k"]:
-        return None
-    rows, columns, length = typical(extents["m"]), int(extents["n"]), int(extents["k"])
-    if not has_pairs(dot) or columns < PANEL_LANES or rows < FEWEST_PAIR_ROWS:
-        return None
-    most, width = machine.panel_tile[0], min(machine.panel_tile[1], columns // PANEL_LANES * PANEL_LANES)
-    height = min(range(most, FEWEST_PAIR_ROWS - 1, -1), key=lambda count: ceildiv(rows, count) * count)
-    in_order, batches = reads_rows(dot), typical(extents["b"])
-
-    def depth(local: tuple[int, int]) -> int:
-        """The elements of a slice: whole blocks of sums unless all fit; 0 if none do. All invocations copy a row."""
-        down, across = local[0] * height, local[1] * width
-        place, all_words = across + FORMS * (height if in_order else down), machine.panel_bytes // F32_BYTES
-        if PAIR * (all_words - height * across) // place >= length and across * length <= PAIR * rows * ROW_WORDS:
-            found = length
-        else:
-            words = min((all_words - down * across) // place, rows * ROW_WORDS // across)
-            found = min(words * PAIR // BLOCK * BLOCK, length)
-        return found if not in_order or found >= PAIR * prod(local) or prod(local) == PANEL_LANES else 0
-
-    def cost(local: tuple[int, int]) -> float:
-        sides = [(rows, local[0] * height), (columns, local[1] * width)]
-        blocks, copies = ([ceildiv(*side) for side in sides], sum(1 / min(side) for side in sides))
-        results = prod(count * block for count, (_, block) in zip(blocks, sides, strict=True))
-        return results * (1 + COST_OF_COPY * copies) * max(FEWEST_COPIES / (batches * prod(blocks)), 1)
-
-    fitting = [
-        local
-        for local in product((1, 2, 4, 8, 16, 32), (1, 2, 4, 8, 16))
-        if PANEL_LANES <= prod(local) <= MAX_WORKGROUP_SIZE and local[1] * width <= columns and depth(local)
-    ]
-    if not fitting:
-        return None
-    down, across = min(fitting, key=cost)
-    sizes = {"m": height * down, "n": width * across}
-    schedule = Schedule.of(
-        *tile_steps(height, width),
-        Step("bind", "grid", "workgroup"),
-        *(Step("bind", dim, "local", count) for dim, count in (("m", down), ("n", across)) if count > 1),
-        Step("vectorize", "n", count=PANEL_LANES),
-        Step("stage", "out", "pairs", depth((down, across))),
-        Step("guard", "m", "clamp") if extents["m"] % sizes["m"] != 0 else None,
-        edge_guard("n", columns, sizes["n"], 0),
     )
     return None if any(problems(task.body, schedule, machine)) else schedule
 
