@@ -10,7 +10,7 @@ from orchestrion.schema.dtypes import BY_NAME, FLOAT
 
 from .legality import problems
 from .loops import BLOCK
-from .operands import is_element, packed_tile
+from .operands import bf16_of, is_element, packed_tile
 from .rules import element_of
 from .schedule import Schedule, Step
 from .task import Task, edge_guard
@@ -25,8 +25,8 @@ GROUPS = (8, 16, 32)
 FEWEST_BLOCKS = 4
 #: lanes of a vector; most vectors of a row of a tile; most vectors of sums of a tile of f32
 LANES, MOST_VECTORS, MOST_SUMS = 16, 4, 24
-#: most rows of a dot whose sums wait in memory for further products. Rows -> products of a pass
-STREAMED_ROWS = {1: 8, 2: 4, 3: 4}
+#: most rows of a dot whose sums wait in memory for further products. Rows -> products of a pass; and of bf16
+STREAMED_ROWS, NARROW_STREAMED_ROWS = {1: 8, 2: 4, 3: 4}, 4
 #: most rows of a dot whose vectors lie along the reduction, columns of a tile, and fewest products of a result
 MOST_LANE_SUM_ROWS, LANE_SUM_COLUMNS, FEWEST_LANE_SUMS = 4, 4, 128
 
@@ -74,8 +74,9 @@ def _in_order(task: Task, dims: tuple[str, str], sizes: tuple[int, int, int]) ->
     assert task.dot is not None
     registers = BY_NAME[element_of(task.dot.out)].itemsize // 4  # of a vector
     most_vectors = min(MOST_SUMS // (tile_rows * registers), MOST_VECTORS)
+    narrow = bf16_of(task.dot.rhs if across == "n" else task.dot.lhs) is not None
     width, groups = _block(columns, typical(task.body.extents["b"]), most_vectors)
-    step = STREAMED_ROWS.get(rows)
+    step = STREAMED_ROWS.get(rows) and (NARROW_STREAMED_ROWS if narrow else STREAMED_ROWS[rows])
     return [
         *(Step("tile", dim, count=count) for dim, count in ((down, tile_rows), (across, width))),
         Step("bind", down, "local", groups_down) if groups_down > 1 else None,

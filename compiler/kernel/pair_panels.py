@@ -2,7 +2,7 @@
 
 `kernel.multiply_add_pairs` adds two products to an f32, one after the other. It takes subnormal numbers for zeros, in
 elements and in sums. A workgroup therefore finds the least exponents of the elements that are not 0, in a slice of
-columns and in a strip of rows. An element is a multiple of 2^(exponent - 7). If no element is subnormal and all products
+columns and in a strip of rows. An element is a multiple of 2^(exponent - 7). If none is subnormal and all products
 are multiples of 2^-126, then all sums are multiples of it, too, so none is subnormal. The op then gives the sums of
 multiply-adds. Else, and where the instruction set has no such op, the workgroup widens the words and adds the products
 of the strip one by one. Results have the same bits in both ways: the first element of a pair is the upper half of its

@@ -209,7 +209,7 @@ def test_other_dots_have_other_schedules(computes: Any, lowered: Any, shape: tup
 
 @pytest.mark.parametrize(
     ("rows", "turned", "way"),
-    [(1, False, "stream, 8"), (3, False, "stream, 4"), (1, True, "lanes"), (3, True, "lanes")],
+    [(1, False, "stream, 4"), (3, False, "stream, 4"), (1, True, "lanes"), (3, True, "lanes")],
 )
 def test_few_rows_are_widened_where_they_are_read(
     computes: Any, lowered: Any, rows: int, turned: bool, way: str
