@@ -146,26 +146,25 @@ class Cache:
             raise
 
     def _trim(self, folder: Path) -> None:
-        rows = []
+        rows, total = [], 0
         for entry in os.scandir(folder):
             try:
                 state = entry.stat(follow_symlinks=False)
             except FileNotFoundError:  # another process trims too
                 continue
-            path = Path(entry.path)
-            if path.name.startswith(".") and not stat.S_ISDIR(state.st_mode):
+            if entry.name.startswith(".") and not stat.S_ISDIR(state.st_mode):
                 if time.time() - state.st_mtime > ABANDONED:
-                    path.unlink(missing_ok=True)
+                    Path(entry.path).unlink(missing_ok=True)
                 continue
             if not stat.S_ISREG(state.st_mode):
                 continue  # this class did not make it, and it takes no room
-            rows.append((state.st_mtime_ns, state.st_size, path))
-        excess = sum(size for _, size, _ in rows) - self._limit
-        for _, size, path in sorted(rows):
-            if excess <= 0:
+            rows.append((state.st_mtime_ns, state.st_size, entry.path))
+            total += state.st_size
+        for _, size, path in sorted(rows) if total > self._limit else ():
+            if total <= self._limit:
                 return
-            path.unlink(missing_ok=True)
-            excess -= size
+            Path(path).unlink(missing_ok=True)
+            total -= size
 
 
 def checksum(data: Bytes) -> bytes:
