@@ -19,7 +19,13 @@ from rows import Program
 
 Clock = Callable[[], float]
 #: networks of the table
-NETWORKS = ("SqueezeNet 1.1", "ResNet-18", "ResNet-50", "MiniLM, 6 layers of 384, 1 x 128")
+NETWORKS = (
+    "SqueezeNet 1.1",
+    "ResNet-18",
+    "ResNet-50",
+    "MiniLM, 6 layers of 384, 1 x 128",
+    "BERT-base, 12 layers of 768, 1 x 128",
+)
 
 
 def processor_seconds() -> float:
@@ -104,11 +110,13 @@ def prepare(peer: str, program: Program, path: Path, clock: Clock) -> dict[str, 
     return {"compile": COSTS[peer][0](program, path, clock), "size": float(path.stat().st_size)}
 
 
-def load(peer: str, path: Path, clock: Clock) -> dict[str, float]:
+def load(peer: str, path: Path, clock: Clock, cache: Path) -> dict[str, float]:
     """In a process: seconds of the load and of the first call, and how much memory of the process they added, in bytes.
 
+    `cache`: the folder of our caches on disk, made on demand.
     The package is imported before, so its memory does not count; pages of the file do.
     """
+    os.environ["ORCHESTRION_CACHE"] = str(cache)
     _import(peer)
     inputs = [*np.load(path.with_suffix(".npz")).values()]
     before = _resident()
