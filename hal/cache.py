@@ -24,6 +24,7 @@ import stat
 import tempfile
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
@@ -106,7 +107,8 @@ class Cache:
                 if size > self._limit:
                     raise OSError(errno.EFBIG, f"has {size} bytes, the limit is {self._limit}", str(path))
                 found = read(file, digest)
-            os.utime(path, follow_symlinks=os.utime not in os.supports_follow_symlinks)
+            with suppress(OSError):  # a folder that can only be read
+                os.utime(path, follow_symlinks=os.utime not in os.supports_follow_symlinks)
         except FileNotFoundError:
             return None
         except OSError as error:

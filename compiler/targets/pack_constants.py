@@ -41,6 +41,7 @@ def run(program: hl_seq.Program, options: Options) -> None:
         target.value = packed(source.value, layout)
         store.erase()
         region.erase()
+        load.erase()
     drop_unused_globals(program)
 
 
