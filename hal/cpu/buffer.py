@@ -22,7 +22,7 @@ LEAST_PAGED = 1 << 16
 LEAST_HUGE = 1 << 22
 #: `f_type` of file systems whose files no other host removes or truncates: ext4, XFS, Btrfs, F2FS, tmpfs, overlayfs
 LOCAL_FILE_SYSTEMS = frozenset((0xEF53, 0x58465342, 0x9123683E, 0xF2F52010, 0x01021994, 0x794C7630))
-_MAP_FIXED = 0x10
+_MAP_FIXED, _MADV_POPULATE_READ = 0x10, 22
 
 
 class CpuBuffer(ArrayBuffer):
@@ -58,6 +58,9 @@ class CpuBuffer(ArrayBuffer):
             if libc.mmap(self.address, whole, READ_WRITE, ANONYMOUS | _MAP_FIXED, -1, 0) != self.address:
                 raise DeviceOutOfMemory(f"{whole} bytes of a file cannot be mapped: {error}")
             return False
+        libc.madvise(
+            ctypes.c_void_p(self.address), ctypes.c_size_t(whole), _MADV_POPULATE_READ
+        )  # an older system may refuse
         self.host[whole:size] = np.frombuffer(os.pread(file, size - whole, whole), np.uint8)
         return True
 
