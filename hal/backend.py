@@ -103,10 +103,7 @@ class BackendBuffer(ABC):
         return None
 
     def map_file(self, file: int, size: int) -> bool:
-        """Put private pages of a file in the place of the first `size` bytes, without reading them. The driver keeps no
-        descriptor; what is written to the pages does not reach the file. Returns False, and changes nothing, if the
-        driver cannot. No work in flight uses the buffer.
-        """
+        """Put private pages of a file in place of the first `size` bytes. False, without a change, if it cannot."""
         return False
 
     @abstractmethod

@@ -17,7 +17,7 @@ from .code import Code, without_moves
 from .errors import VmError
 from .interpreter import located
 from .operands import targets
-from .ops import OPS
+from .ops import ENDS, OPS
 from .ops.imports import ArgumentCheck, call_absent, is_present
 from .ops.table import CALL, GLOBALS, Registers
 from .refs import TYPES
@@ -29,6 +29,19 @@ _INTEGER_CONSTANTS = frozenset(
     if row.effect is Effect.CONSTANT and row.operands[0].kind in ("imm_i32", "imm_i64")
 )
 _NATIVE, _LINKED, _BRANCH = Effect.NATIVE, Effect.LINKED, Effect.BRANCH
+
+
+class _Pcs:
+    """The place of a forward branch, for `ENDS`, with pcs in the place of blocks."""
+
+    def target(self, pc: int) -> int:
+        return pc
+
+    def cost(self, pc: int) -> int:
+        return 0
+
+
+_PCS: Any = _Pcs()
 
 
 def runs_forward(code: Code) -> bool:
@@ -46,8 +59,8 @@ def runs_forward(code: Code) -> bool:
 
 
 def _is_forward(instruction: Decoded) -> bool:
-    """Whether an instruction is a branch with one or two targets, all behind it."""
-    return instruction.row.name in ("br", "br_if") and min(targets(instruction)) > instruction.pc
+    """Whether an instruction is a branch whose targets are all behind it."""
+    return instruction.row.effect is Effect.BRANCH and min(targets(instruction)) > instruction.pc
 
 
 def run_initializer(call: Call, code: Code, values: list[Any]) -> None:
@@ -67,7 +80,7 @@ def run_initializer(call: Call, code: Code, values: list[Any]) -> None:
             if pc < reached:
                 continue
             if row.effect is _BRANCH:
-                reached = operands[0] if row.name == "br" else operands[1 if regs[operands[0]] else 2]
+                reached = ENDS[row.name](_PCS, *operands)(regs)
                 continue
             if row.opcode in _INTEGER_CONSTANTS:
                 regs[operands[1]] = operands[0]
