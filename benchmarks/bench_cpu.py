@@ -208,22 +208,22 @@ def row_of(name: str) -> Any:
 
 
 def compare_costs(peers: Sequence[str], parts: Sequence[str], more: Sequence[str] = ()) -> dict[str, Any]:
-    """Prints what networks cost, as text of Markdown. Loads are the least of three processes; those of `cpu` have an
+    """Prints what networks cost, as text of Markdown. Loads are the least of three processes; ours have an
     empty cache, and "again" is the load and the first call of later processes. `more`: options of a process.
     """
-    from costs import COSTS, NETWORKS
+    from costs import COSTS, NETWORKS, TWO_TARGETS
     from harness import unit
 
     every: dict[str, Any] = {}
     print("\n| | compile | module | load | first call | again | memory |\n| --- | --- | --- | --- | --- | --- | --- |")
     for name in [name for name in NETWORKS if not parts or any(part in name for part in parts)]:
-        for peer in [peer for peer in COSTS if peer in peers]:
+        for peer in [peer for peer in COSTS if peer in peers or (peer == TWO_TARGETS and "cpu" in peers)]:
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder) / "network"
                 common = (f"--row={name}", f"--peer={peer}", f"--path={path}", *more)
                 made = child("--cost=prepare", *common)
                 loads = [child("--cost=load", *common) for _ in range(3)]
-                later = [child("--cost=again", *common) for _ in range(4)][1:] if peer == "cpu" else []
+                later = [child("--cost=again", *common) for _ in range(4)][1:] if peer in ("cpu", TWO_TARGETS) else []
             failed = [one["failed"]["all"] for one in (made, *loads, *later) if "failed" in one]
             every[f"{name}, {peer}"] = {"prepared": made, "loads": loads, "again": later}
             if failed:
