@@ -113,6 +113,26 @@ def test_it_gives_what_jax_gives(dtype: str) -> None:
             np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance, err_msg=name)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64])
+def test_matrices_without_elements(dtype: Any) -> None:
+    names = ["cholesky", "eigh", "inverse", "det", "solve", "eig", "schur"]
+    functions = [
+        jnp.linalg.cholesky,
+        jnp.linalg.eigh,
+        jnp.linalg.inv,
+        jnp.linalg.det,
+        lambda a: jnp.linalg.solve(a, a[..., :0]),
+        jnp.linalg.eig,
+        lambda a: jax.scipy.linalg.schur(a[0]),
+    ]
+    given = np.zeros((3, 0, 0), dtype)
+    compiled = jax.jit(lambda a: [function(a) for function in functions])
+    found = iter(jax.tree.leaves(vm.load(compiler.compile(compiled.lower(given), targets=("reference",))).main(given)))
+    for name, want in zip(names, compiled(given), strict=True):
+        for part in jax.tree.leaves(want):
+            np.testing.assert_array_equal(next(found), part, strict=True, err_msg=name)
+
+
 def test_complex_numbers() -> None:
     """Eigenvalues and Schur's form are calls, of parts; what a device computes in loops is in test_factors."""
 
