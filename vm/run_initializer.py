@@ -71,7 +71,8 @@ def run_initializer(call: Call, code: Code, values: list[Any]) -> None:
     """
     regs = code.template.copy()
     regs[CALL], regs[GLOBALS] = call, values
-    pc, reached, fast_verified = 0, 0, code.fast_verified
+    pc, fast_verified = 0, code.fast_verified
+    reached: Any = 0
     operands: Any
     moved: Sequence[int] = ()
     try:
