@@ -41,6 +41,7 @@ class State(ctypes.Structure):
         ("threads", ctypes.c_uint32),
         ("interval", ctypes.c_uint32),
         ("credit", ctypes.c_uint32),
+        ("end", ctypes.c_uint64),
     ]
 
 
