@@ -205,10 +205,14 @@ class Complex(Elementwise):
 
 
 class BitcastConvert(Elementwise):
-    """The same bits in another element type of the same width."""
+    """The same bits in another element type of the same width. `i1` and complex types only convert to themselves."""
 
     name = "stablehlo.bitcast_convert"
     operand_ = operand(TensorType)
+
+    def infer(self) -> Sequence[TensorType]:
+        type = tensor_of(self.operand_)
+        return [type] if type.element == tensor_of(self.results[0]).element else super().infer()
 
     @property
     def scalar(self) -> ScalarOp:
