@@ -180,10 +180,11 @@ class Kernel:
         at = Index(b, shape_of(hero.results[0]), None, position)
         reduction = REDUCTIONS[hero.name](b, hero, at)
         most = longest(dim_max(ceildiv(reduction.count, lanes), 1), b.machine)
-        free = b.machine.lanes > 0 and isinstance(hero, Reduce) and is_commutative(hero.body.block)
-        if free and is_extremum(hero):
-            reduction = of_bits(b, reduction)
-        return hero, at, parts_of(self.elemental, hero, reduction, lanes, not free, most)
+        in_order = True
+        if b.machine.lanes and isinstance(hero, Reduce):
+            in_order = not is_commutative(hero.body.block)
+            reduction = of_bits(b, reduction) if is_extremum(hero) else reduction
+        return hero, at, parts_of(self.elemental, hero, reduction, lanes, in_order, most)
 
     def _combine(self, hero: Operation, at: Index, parts: Parts) -> None:
         """Combines the parts, and remembers the results of the hero at their place, in one invocation."""
