@@ -65,7 +65,7 @@ class KernelBuilder(LoweringEmitter[Value]):
         self.numbering = Scopes()
         self.memo = Scopes()
         #: value of the index type -> the sum that it computes (`affine.py`)
-        self.sums: dict[Value, "Sum"] = {}
+        self.sums: dict[Value, Sum] = {}
         self._constants: dict[tuple[int, str], Value] = {}
         self._known: dict[Value, int] = {}
         #: the open regions from the entry inwards, and the number of them that contain a value

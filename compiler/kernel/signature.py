@@ -65,7 +65,7 @@ def signature_of(entry: Entry) -> Signature:
         max([*words, entry.parameter_words]),
         (x, y, z),
         sum(k.length_of(array) * shared_bytes(k.dtype_of(array)) for array in shared),
-        frozenset(filter(None, map(_feature, {*_dtypes(ops, elements)}))),
+        frozenset(filter(None, map(_feature, _dtypes(ops, elements)))),
     )
 
 
@@ -100,15 +100,11 @@ def _dtypes(ops: Sequence[Operation], elements: dict[int, DType]) -> Iterator[DT
     """
     for dtype in elements.values():
         yield BY_NAME["ui8"] if dtype.kind == BOOL else dtype
+    made = {value.type: value for op in ops for value in op.results}
+    yield from (k.dtype_of(value) for type, value in made.items() if k.is_carried(type))
     for op in ops:
-        yield from _computed(op)
-
-
-def _computed(op: Operation) -> Iterator[DType]:
-    """The types of the results of an op, and of the ops in a function that it calls."""
-    yield from (k.dtype_of(value) for value in op.results if k.is_carried(value.type))
-    if isinstance(op, k.Call):
-        yield from body_of(Function.of(op)).dtypes
+        if isinstance(op, k.Call):
+            yield from body_of(Function.of(op)).dtypes
 
 
 def _feature(dtype: DType) -> str | None:

@@ -7,6 +7,7 @@ and memory determine the capabilities.
 
 import struct
 from collections.abc import Hashable, Sequence
+from typing import Any
 
 from orchestrion.schema import spirv
 from orchestrion.schema.dtypes import BOOL, FLOAT, DType
@@ -53,12 +54,9 @@ class Assembler:
         return self._append(section, spirv.OP_BY_NAME[name].code, operands)
 
     def _append(self, section: str, code: int, operands: Sequence[Operand]) -> list[int]:
-        words = [code]
-        for operand in operands:
-            if isinstance(operand, str):
-                words += _string(operand)
-            else:
-                words.append(operand)
+        words: list[Any] = [code, *operands]
+        if str in map(type, operands):
+            words = [word for part in words for word in (_string(part) if isinstance(part, str) else (part,))]
         self._sections[section].append(words)
         return words
 
