@@ -6,7 +6,8 @@ best peer divided by ours: below 1, `cpu` is behind. `limit` is the time that th
 measured bandwidth of memory allow, divided by ours; rows whose arrays stay in caches may be faster than memory. Peers
 that are not installed, or do not run a row, are named.
 
-    bench_cpu.py [--rounds N] [--threads 1,2] [--cpu-time] [--json FILE] [--costs | --compile] [a part of a row's kind or name ...]
+    bench_cpu.py [--rounds N] [--threads 1,2] [--cpu-time] [--json FILE] [a part of a row's kind or name ...]
+    bench_cpu.py --costs | --compile [--cpu-time] [--json FILE] [a part of a name ...]
 
 `--cpu-time` counts the seconds of processors, of all threads, instead of those that pass: on a busy machine.
 `--costs` times compilation and load of networks instead, and reports sizes of modules and peaks of memory.

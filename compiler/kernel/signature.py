@@ -12,7 +12,7 @@ from orchestrion.schema.dtypes import BOOL, BY_NAME, FLOAT, DType
 
 from . import dialect as k
 from .builder import Function, body_of
-from .workgroup_limits import shared_bytes
+from .machine import shared_bytes
 
 
 @dataclass(frozen=True, slots=True)

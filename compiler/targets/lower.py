@@ -32,7 +32,7 @@ def run(module: Module, options: Options) -> None:
     """
     found: dict[str, list[Diagnostic]] = {}
     programs = hl_seq.programs_of(module)
-    work = [(entry, program) for program in programs for entry in program.walk() if isinstance(entry, ll_seq.Entry)]
+    work = [(entry, program) for program in programs for entry in program.walk(ll_seq.Entry)]
     firsts = _firsts(work, programs)
     for number, (entry, program) in enumerate(work, 1):
         options.steps.part(number, len(work))
