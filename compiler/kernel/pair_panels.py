@@ -285,12 +285,15 @@ class PairPanelDot(WordPanelDot):
         next = b.op("add", base, b.index(depth))
         is_behind = b.op("compare_ge", next, b.index(size))
         word = b.select(is_behind, b.index(0), next)
+        after = b.op("add", self.start, b.index(self.columns))
+        after = b.select(b.op("compare_ge", after, b.index(self.column_count)), b.index(0), after)
         column = b.op("multiply", self.tile_column, b.const(self.tile[1], "ui32"))
-        column = b.op("add", column, b.select(is_behind, b.const(self.columns, "ui32"), b.const(0, "ui32")))
+        column = b.op("add", b.select(is_behind, after, self.start), b.op("convert", column, to=b.index_type))
         for at in range(PAIR if strips == 1 else 1):
             row = b.op("unchecked_divide", b.op("multiply", number, b.index(PAIR)), b.index(strips))
             row = b.op("add", b.op("multiply", word, b.index(PAIR)), b.op("add", row, b.index(at)))
-            b.prefetch(self._load(False, column, [row]).output)
+            (value,) = self.elemental.run(self._factors(None, column)(False, [row]))
+            b.prefetch(self._load_of(value).output)
 
     def _products(self, rows: int, zeros: Sequence[Value], factors: Callable[[Sequence[Value]], Scalars]) -> Reduction:
         b, lanes = self.builder, self.lanes
