@@ -9,11 +9,11 @@ from typing import Final
 
 from orchestrion.compiler.ir.dims import ceildiv, is_dynamic, typical
 
-from .legality import MAX_WORKGROUP_SIZE, problems
+from .legality import MAX_WORKGROUP_SIZE
 from .loops import BLOCK
 from .pair_panels import FORMS, PAIR, has_pairs, reads_rows
 from .schedule import Schedule, Step
-from .task import Task, edge_guard, tile_steps
+from .task import Task
 
 #: lanes of a vector, and fewest invocations of a workgroup
 LANES: Final = 16
@@ -50,17 +50,10 @@ def pair_panel_dot(task: Task) -> Schedule | None:
     if not fitting:
         return None
     groups = min(fitting, key=blocks.cost)
-    sizes = {"m": height * groups[0], "n": width * groups[1]}
-    schedule = Schedule.of(
-        *tile_steps(height, width),
-        Step("bind", "grid", "workgroup"),
-        *(Step("bind", dim, "local", count) for dim, count in zip("mn", groups, strict=True) if count > 1),
-        Step("vectorize", "n", count=LANES),
-        Step("stage", "out", "pairs", blocks.depth(groups)),
-        Step("guard", "m", "clamp") if extents["m"] % sizes["m"] != 0 else None,
-        edge_guard("n", columns, sizes["n"], 0),
+    steps = task.block("mn", (height, width), groups)
+    return task.if_legal(
+        Schedule.of(*steps, Step("vectorize", "n", count=LANES), Step("stage", "out", "pairs", blocks.depth(groups)))
     )
-    return None if any(problems(task.body, schedule, machine)) else schedule
 
 
 @dataclass(frozen=True, slots=True)

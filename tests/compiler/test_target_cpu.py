@@ -13,7 +13,7 @@ pytest.importorskip("llvmlite")
 from orchestrion import compiler, vm
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.kernel.dialect import DIALECT
-from orchestrion.compiler.kernel.primitives import PRIMITIVES
+from orchestrion.compiler.scalars.primitives import PRIMITIVES
 from orchestrion.compiler.targets.cpu import llvm_child, target
 from orchestrion.compiler.targets.cpu.body import _OPS
 from orchestrion.compiler.targets.cpu.entry import EntryText

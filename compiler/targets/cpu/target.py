@@ -122,7 +122,7 @@ def levels_of(entries: Sequence[tuple[Block, Signature]], levels: Sequence[Level
     """The levels whose images differ: one with other products of bytes or bf16 than its base stands for that, if there
     are none.
     """
-    kinds = {type(op) for block, _ in entries for top in block for op in top.walk()}
+    kinds = {type(op) for block, _ in entries for op in block.walk()}
 
     def least(level: Level) -> Level:
         if not level.base:
