@@ -50,10 +50,12 @@ def pair_panel_dot(task: Task) -> Schedule | None:
     if not fitting:
         return None
     groups = min(fitting, key=blocks.cost)
-    steps = task.block("mn", (height, width), groups)
-    return task.if_legal(
-        Schedule.of(*steps, Step("vectorize", "n", count=LANES), Step("stage", "out", "pairs", blocks.depth(groups)))
+    schedule = Schedule.of(
+        *task.block("mn", (height, width), groups),
+        Step("vectorize", "n", count=LANES),
+        Step("stage", "out", "pairs", blocks.depth(groups)),
     )
+    return task.if_legal(schedule)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,11 +24,11 @@ from .rules import element_of
 
 def reads_along(dot: DotGeneral) -> bool:
     """Whether both operands are elements of memory in the type of the result, neighbours along the contracted axis."""
-    dims = dot.dimensions
-    sides = ((dot.lhs, dims.lhs_contract), (dot.rhs, dims.rhs_contract))
     return all(
-        is_element(operand) and fastest_axis(operand) in contract and element_of(operand) == element_of(dot.out)
-        for operand, contract in sides
+        is_element(operand, encoded=False)
+        and fastest_axis(operand) in contract
+        and element_of(operand) == element_of(dot.out)
+        for operand, contract in dot.sides
     )
 
 

@@ -191,7 +191,7 @@ class PanelDot(DotBlock):
             along
             and not left
             and size % self.lanes == 0
-            and is_read(bf16_of(operand) or operand)
+            and is_read(bf16_of(operand) or operand, encoded=False)
             and element_of(operand) == element_of(self.dot.out)
         )
         return Panel(b, array, size, depth, left and along, turned)
