@@ -263,6 +263,8 @@ def main() -> None:
     end, levels, last = time.monotonic() + 60 * given.minutes, given.levels.split(","), given.seed + given.count
     counts = Counter[str]()
     for number, first in enumerate(range(given.seed, last, TURN)):
+        if time.monotonic() > end:
+            break
         level = levels[number % len(levels)]
         with device(level, bool(number // len(levels) % 2)) as opened:
             for seed in range(first, min(first + TURN, last)):
