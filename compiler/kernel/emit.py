@@ -15,6 +15,7 @@ from orchestrion.compiler.ir.dims import Shape, Size, ceildiv, dim_max, typical
 from orchestrion.compiler.ir.locations import UNKNOWN, Location
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 from orchestrion.compiler.stablehlo.ops.indexing import DynamicSlice, DynamicUpdateSlice
+from orchestrion.compiler.stablehlo.ops.reducers import is_commutative
 
 from .attention import AttentionBlock
 from .body import Body, Extents, Output, count_of
@@ -34,7 +35,7 @@ from .machine import PLAIN, Machine
 from .pack_lanes import pack_lanes
 from .pair_panels import PairPanelDot
 from .panels import PanelDot
-from .parts import Parts, parts_of
+from .parts import Parts, parts_of, place_beside
 from .reduction_limits import longest
 from .reductions import REDUCTIONS
 from .register_rows import emit_rows
@@ -156,6 +157,9 @@ class Kernel:
             body.lines.emit(self.elemental, schedule.workgroup_size, number, partial(self._store_line, output))
             b.end_if(branch)
             return
+        if (beside := schedule.local("e")) > 1:
+            place = b.op("convert", place_beside(b, beside), to=b.index_type)
+            number = b.op("add", b.op("multiply", number, b.index(beside)), place)
         parts = [self._parts(body.hero, at) for at in self._positions(number, size)] if lanes > 1 and body.hero else []
         counts = {count_of(value) for value in body.results}
         if (across := body.across) is not None and schedule.find("tile", "t") is not None:
@@ -164,7 +168,7 @@ class Kernel:
             b.end_if(branch)
             return
         for count in sorted(counts, key=lambda one: (typical(one), str(one))):
-            branch = b.begin_if(self._writes(places if len(counts) == 1 else count))
+            branch = b.begin_if(self._writes(places if len(counts) == 1 else count, number))
             for part in parts:
                 self._combine(*part)
             outputs = [one for one in body.outputs if count_of(one.value) == count]
@@ -173,22 +177,32 @@ class Kernel:
 
     def _parts(self, hero: Operation, position: Value) -> tuple[Operation, Index, Parts]:
         """The parts of the element of the hero at a position, which the invocations of the workgroup share."""
-        b, lanes = self.builder, self.schedule.lanes
+        b, lanes, beside = self.builder, self.schedule.lanes, self.schedule.local("e")
+        if beside > 1 and (count := count_of(hero.results[0])) % beside:
+            position = b.op("minimum", position, b.index(count - 1))
         at = Index(b, shape_of(hero.results[0]), None, position)
         reduction = REDUCTIONS[hero.name](b, hero, at)
         most = longest(dim_max(ceildiv(reduction.count, lanes), 1), b.machine)
-        return hero, at, parts_of(self.elemental, hero, reduction, lanes, True, most)
+        in_order = not (b.machine.staging and (isinstance(hero, DotGeneral) or is_commutative(hero.body.block)))
+        return hero, at, parts_of(self.elemental, hero, reduction, lanes, in_order, most, beside)
 
     def _combine(self, hero: Operation, at: Index, parts: Parts) -> None:
         """Combines the parts, and remembers the results of the hero at their place, in one invocation."""
         for result, value in zip(hero.results, self.elemental.run(parts.total()), strict=True):
             self.builder.memo.set((result, at.key), value)
 
-    def _writes(self, places: Size) -> Value:
-        """Whether this invocation writes the results of its place. `places`: number of places."""
+    def _writes(self, places: Size, number: Value | None = None) -> Value:
+        """Whether this invocation writes the results of its place. `places`: number of places; `number`: the element of
+        the invocation, if several of a workgroup write one each.
+        """
         b, schedule = self.builder, self.schedule
         if schedule.lanes == 1:
             return is_in_grid(b, schedule, places)
+        if (beside := schedule.local("e")) > 1:
+            first = b.op("compare_lt", b.local_id(), b.const(beside, "ui32"))
+            if number is not None and (count := self.body.largest_result) % beside:
+                first = b.op("and", first, b.op("compare_lt", number, b.index(count)))
+            return b.op("and", first, is_in_grid(b, schedule, places))
         first = b.op("compare_eq", b.local_id(), b.const(0, "ui32"))
         return b.op("and", first, is_in_grid(b, schedule, places))
 
