@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO := build/demo
 
-.PHONY: help demo test lint types drivers bench bless fuzz fuzz-targets microcontroller programs zoo schedules ray-batch stress frozen-app clean
+.PHONY: help demo test lint types drivers bench bless fuzz fuzz-targets jax-programs microcontroller programs zoo schedules ray-batch stress frozen-app clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -62,6 +62,9 @@ fuzz-targets: $(VENV)/ready-test $(VENV)/ready-fuzz ## every fuzz target for TIM
 
 schedules: $(VENV)/ready-test ## random schedules of random entries on every device: legal ones compute the same (some 20 minutes)
 	$(BIN)/python tests/fuzz/schedule_run.py --count=$(or $(ORCHESTRION_SCHEDULE_PAIRS),10000) --jobs=2
+
+jax-programs: $(VENV)/ready-test ## the 7,000 programs by which JAX tests its own lowering, on DEVICES=reference,cpu, against XLA (some 15 minutes)
+	$(BIN)/python tests/fuzz/jax_programs_run.py --devices=$(or $(DEVICES),reference,cpu)
 
 microcontroller: $(VENV)/ready-test ## classify digits on an emulated Cortex-M4, and report flash, RAM and instructions of each kernel
 	$(MAKE) -C examples/microcontroller report VM_CODEGEN=$(abspath $(BIN)/vm-codegen)

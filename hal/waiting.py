@@ -21,6 +21,9 @@ from .fork import new_lock
 #: seconds after which a waiting thread checks its condition again: the thread that should wake it may have been ended
 #: by an exception
 POLL_SECONDS = 0.5
+#: least bytes of the stack of a thread of this package, whatever the application sets for its own threads
+STACK = 1 << 20
+_stack_lock = new_lock()
 
 
 def attempt(lock: Any, held: list[bool]) -> None:
@@ -53,12 +56,24 @@ def start_thread(work: Callable[[], None], name: str) -> None:
     """Start a daemon thread without waiting for it. `threading.Thread.start` waits until the thread runs, and an
     exception may end that wait. So a helper thread, which runs no signal handlers, starts it. If an exception ends this
     function, the thread may or may not have been started: a caller that tries again may get two.
+
+    Its stack has `STACK` bytes if `threading.stack_size` sets less, else what that sets.
     """
     start_new_thread(_start, (work, name))
 
 
 def _start(work: Callable[[], None], name: str) -> None:
-    threading.Thread(target=work, name=name, daemon=True).start()
+    thread = threading.Thread(target=work, name=name, daemon=True)
+    with _stack_lock:
+        size = threading.stack_size()
+        if not 0 < size < STACK:
+            thread.start()
+            return
+        threading.stack_size(STACK)
+        try:
+            thread.start()
+        finally:
+            threading.stack_size(size)
 
 
 class Changed:

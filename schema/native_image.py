@@ -6,8 +6,8 @@ ModuleError with an offset; it knows nothing about instructions, so code that it
 
 An entry is `void entry(const void *arguments, uint64_t begin, uint64_t end)` in the C calling convention of Linux. It
 runs the workgroups `begin <= g < end` of a dispatch, one after the other. `arguments` points to the addresses of the
-bindings, 8 bytes each, which the parameter words follow, 4 bytes each. The code is mapped readable and executable,
-never writable, at a multiple of `PAGE` bytes.
+bindings, 8 bytes each, which the parameter words follow, 4 bytes each. The row of an entry says how many bytes of the
+stack it uses. The code is mapped readable and executable, never writable, at a multiple of `PAGE` bytes.
 """
 
 from collections.abc import Sequence
@@ -26,8 +26,8 @@ PAGE = 4096
 ENTRY_ALIGNMENT = 4
 #: most entries of an image, bindings of an entry, parameter words of an entry
 MOST_ENTRIES, MOST_BINDINGS, MOST_PARAMETERS = 1 << 16, 1 << 10, 1 << 14
-#: most bytes of code
-MOST_CODE = 1 << 30
+#: most bytes of code, and of the stack that an entry uses
+MOST_CODE, MOST_STACK = 1 << 30, 1 << 19
 
 _HEADER = Struct("<8s6I")
 _ENTRY = Struct("<4I")
@@ -36,11 +36,14 @@ _NAMES = {number: name for name, number in ARCHITECTURES.items()}
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An entry: the offset of its first instruction in the code, its bindings and its parameter words."""
+    """An entry: the offset of its first instruction in the code, its bindings and its parameter words. `stack`: bytes
+    of the stack that it uses, with those of functions that it calls.
+    """
 
     offset: int
     bindings: int
     parameters: int
+    stack: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,7 @@ def encode(architecture: str, entries: Sequence[Entry], code: bytes) -> bytes:
     """The payload of an image. Raises ValueError if it exceeds a bound of the format."""
     offset = _code_offset(len(entries))
     header = _HEADER.pack(MAGIC, VERSION, ARCHITECTURES[architecture], offset, len(code), len(entries), 0)
-    rows = b"".join(_ENTRY.pack(entry.offset, entry.bindings, entry.parameters, 0) for entry in entries)
+    rows = b"".join(_ENTRY.pack(entry.offset, entry.bindings, entry.parameters, entry.stack) for entry in entries)
     payload = (header + rows).ljust(offset, b"\0") + code
     try:
         decode(payload)
@@ -99,16 +102,16 @@ def decode(payload: bytes | bytearray | memoryview) -> Image:
 
 
 def _entry(view: memoryview, at: int, size: int) -> Entry:
-    offset, bindings, parameters, zero = _ENTRY.unpack_from(view, at)
+    offset, bindings, parameters, stack = _ENTRY.unpack_from(view, at)
     if offset >= size or offset % ENTRY_ALIGNMENT:
         raise ModuleError(f"entry at byte {offset} of {size} bytes of code, or not at a multiple of 4", at)
     if bindings > MOST_BINDINGS:
         raise ModuleError(f"entry with {bindings} bindings, at most {MOST_BINDINGS} are allowed", at + 4)
     if parameters > MOST_PARAMETERS:
         raise ModuleError(f"entry with {parameters} parameter words, at most {MOST_PARAMETERS} are allowed", at + 8)
-    if zero:
-        raise ModuleError(f"entry with {zero} in a reserved word", at + 12)
-    return Entry(offset, bindings, parameters)
+    if stack > MOST_STACK:
+        raise ModuleError(f"entry that uses {stack} bytes of the stack, at most {MOST_STACK} are allowed", at + 12)
+    return Entry(offset, bindings, parameters, stack)
 
 
 def _code_offset(entries: int) -> int:

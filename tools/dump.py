@@ -274,7 +274,7 @@ def native_image_text(payload: memoryview) -> str:
         size = ends[entry.offset] - entry.offset
         lines.append(
             f"// entry {number} at {entry.offset:#x}: {size:,} bytes, bindings: {entry.bindings}, "
-            f"parameters: {entry.parameters}"
+            f"parameters: {entry.parameters}, stack: {entry.stack:,} bytes"
         )
     return "\n".join(lines)
 

@@ -25,7 +25,7 @@ from orchestrion.schema.writer import write
 def with_values(text: str) -> str:
     """IR in which the globals of initializers have their values. Raises CompileError."""
     module = parse(text, "flow")
-    for initializer in [op for op in module.body.block if isinstance(op, Initializer)]:
+    for initializer in module.body.block.of(Initializer):
         stores = _stores(module, initializer)
         if not stores:
             continue
@@ -41,7 +41,7 @@ def with_values(text: str) -> str:
 def _stores(module: Module, initializer: Initializer) -> list[GlobalStore]:
     """The stores of an initializer that can be computed; empty if it cannot."""
     blocks = initializer.body.blocks
-    stores = [op for op in initializer.walk() if isinstance(op, GlobalStore)]
+    stores = list(initializer.walk(GlobalStore))
     names = {op.sym_name.value for op in module.body.block if isinstance(op, Global) and op.mutable is None}
     plain = len(blocks) == 1 and all(store.ref.root in names for store in stores)
     return stores if plain and all(_is_static(store) for store in stores) else []
@@ -57,12 +57,12 @@ def _values(text: str, module: Module, initializer: Initializer) -> list[DenseEl
     from orchestrion import vm
 
     made = parse(text, "flow")
-    number = [op for op in module.body.block if isinstance(op, Initializer)].index(initializer)
-    chosen = [op for op in made.body.block if isinstance(op, Initializer)][number]
+    number = module.body.block.of(Initializer).index(initializer)
+    chosen = made.body.block.of(Initializer)[number]
     for op in made.body.block.ops:
         if isinstance(op, Func | Initializer) and op is not chosen:
             op.erase()
-    block, stores = chosen.body.block, [op for op in chosen.body.block if isinstance(op, GlobalStore)]
+    block, stores = chosen.body.block, chosen.body.block.of(GlobalStore)
     results, types = [store.value for store in stores], tuple(store.value.type for store in stores)
     for op in (*stores, block.end):
         op.erase()

@@ -58,7 +58,8 @@ def _functions(level: str, lanes: int) -> tuple[Callable[..., None], Callable[..
     from orchestrion.hal.cpu.code_memory import CodeMemory
 
     row = LEVELS[level]
-    linked = link(row.architecture, [object_file(_text(lanes), row, "the limits of the machine")], ["peak", "triad"])
+    made = object_file(_text(lanes), row, "the limits of the machine")
+    linked = link(row.architecture, [made.data], ["peak", "triad"])
     memory = CodeMemory(linked.code)  # never released: it lives as long as the process
     peak_type = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64)
     triad_type = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64)

@@ -418,6 +418,14 @@ class Block:
         """A copy of the list of its operations of a class."""
         return [op for op in self if isinstance(op, kind)]
 
+    @overload
+    def walk(self) -> Iterator[Operation]: ...
+    @overload
+    def walk(self, kind: type[Op]) -> Iterator[Op]: ...
+    def walk(self, kind: type[Operation] = Operation) -> Iterator[Operation]:
+        """All operations inside, or those of a class, outer before inner, in text order."""
+        return (op for top in self for op in _walk(top) if isinstance(op, kind))
+
     @property
     def parent_op(self) -> Operation | None:
         """The operation whose region contains the block; None for a detached block."""

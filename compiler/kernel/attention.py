@@ -17,11 +17,12 @@ from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import ceildiv
 from orchestrion.compiler.stablehlo.ops.base import dtype_of
 
+from .blocks import Finish
 from .body import Extents, reduced
 from .elemental import ElementalCode
 from .index import Index
 from .operands import is_read
-from .panels import Finish, Panel, PanelDot, shared_elements
+from .panels import Panel, PanelDot, shared_elements
 from .row_kernel import Row
 from .row_values import shared_row_bytes
 from .rules import element_of
@@ -53,8 +54,8 @@ def attention_bytes(attention: Attention, schedule: Schedule) -> int:
     """Bytes of the shared arrays of a workgroup."""
     first, second = scores_schedule(attention, schedule), product_schedule(schedule)
     length, extents = int(reduced(attention.product)), Extents.of(attention.scores)
-    beside = length - first.count("tile", "n") * first.local("n")
-    count = beside * first.count("tile", "m") * first.local("m")
+    beside = length - first.block("n")
+    count = beside * first.block("m")
     count += shared_elements(attention.scores, first) + shared_elements(attention.product, second)
     rows, results = prod(extents.batch) * extents.rows, [attention.product.lhs]
     in_rows = shared_row_bytes(attention.between, rows, results, schedule.lanes)
@@ -104,7 +105,7 @@ class AttentionBlock(ElementalCode):
     def __post_init__(self) -> None:
         scores, schedule = self.attention.scores, self.schedule
         self.extents, self.length = Extents.of(scores), int(reduced(self.attention.product))
-        self.rows = schedule.count("tile", "m") * schedule.local("m")
+        self.rows = schedule.block("m")
         self.array = self.builder.shared(self.rows * self.length, element_of(scores.out))
 
     def emit(self, finish: Finish) -> None:
@@ -119,7 +120,7 @@ class AttentionBlock(ElementalCode):
     @contextmanager
     def _blocks(self, schedule: Schedule, columns: int) -> Iterator[dict[str, Value]]:
         """A loop over the blocks of columns: the place of each."""
-        b, count = self.builder, ceildiv(columns, schedule.count("tile", "n") * schedule.local("n"))
+        b, count = self.builder, ceildiv(columns, schedule.block("n"))
         if count == 1:
             yield {**self.place, "n": b.index(0)}
             return

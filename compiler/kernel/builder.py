@@ -8,28 +8,27 @@ A region is open between `begin_...` and `end_...`. Value numbers of a region ar
 whose operands are available in front of a loop is inserted there, so loops contain no invariant ops.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 
-import numpy as np
-
-from orchestrion.compiler.ir.attributes import BoolAttr, FloatAttr, IntegerAttr, StringAttr
+from orchestrion.compiler.ir.attributes import IntegerAttr, StringAttr
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.dims import Size, is_dynamic
 from orchestrion.compiler.ir.locations import UNKNOWN, Location
-from orchestrion.compiler.ir.types import Attribute, ScalarType, scalar
-from orchestrion.schema.dtypes import BOOL, BY_NAME, FLOAT, SIGNED, UNSIGNED, DType
-from orchestrion.schema.scalar_meanings import Array
+from orchestrion.compiler.ir.types import ScalarType, scalar
+from orchestrion.compiler.scalars.emitter import Number
+from orchestrion.compiler.scalars.expand import Expansion
+from orchestrion.compiler.scalars.lowering import LoweringEmitter
+from orchestrion.compiler.scalars.primitives import Primitive
+from orchestrion.schema.dtypes import BY_NAME, FLOAT, SIGNED, UNSIGNED, DType
 
 from . import dialect as k
 from . import size_arithmetic
-from .emitter import Number
-from .expand import Expansion
-from .lowering import LoweringEmitter
+from .folding import array_of, attribute_of, folded, is_nan, unchanged
 from .machine import PLAIN, Machine
 from .open_regions import OpenIf, OpenLoop, OpenWhile, Scopes
-from .primitives import Primitive
 
 #: least number of ops of an expansion that becomes a function; a shorter one is about as long as its call
 LEAST_CALLED = 5
@@ -93,7 +92,7 @@ class KernelBuilder(LoweringEmitter[Value]):
         found = self._constants.get((pattern, dtype))
         if found is not None:
             return found
-        op = k.Constant(result_types=[scalar(dtype)], properties={"value": _attribute(pattern, BY_NAME[dtype])})
+        op = k.Constant(result_types=[scalar(dtype)], properties={"value": attribute_of(pattern, BY_NAME[dtype])})
         anchor = self._last_constant.next_op if self._last_constant is not None else self.entry.first
         self.entry.insert_before(op, anchor)
         self._last_constant = op
@@ -101,9 +100,11 @@ class KernelBuilder(LoweringEmitter[Value]):
         self._known[op.result] = pattern
         return op.result
 
-    def word(self, size: Size) -> Value:
-        """A number or a size as a 32-bit word."""
-        return self.op("convert", self.index(size), to="ui32") if is_dynamic(size) else self.const(size, "ui32")
+    def word(self, number: Size | Value) -> Value:
+        """A number, a size or a value as a 32-bit word."""
+        if isinstance(number, int):
+            return self.const(number, "ui32")
+        return self.op("convert", number if isinstance(number, Value) else self.index(number), to="ui32")
 
     def pattern(self, value: Value) -> int | None:
         """The bits of a constant; None for any other value."""
@@ -113,7 +114,7 @@ class KernelBuilder(LoweringEmitter[Value]):
         pattern = self._known.get(value)
         if pattern is None:
             return None
-        number: Number = _array(pattern, BY_NAME[self.dtype(value)])[()].item()
+        number: Number = array_of(pattern, BY_NAME[self.dtype(value)])[()].item()
         return number
 
     def low_bits(self, value: Value, bits: int) -> Value:
@@ -133,9 +134,10 @@ class KernelBuilder(LoweringEmitter[Value]):
     def primitive(self, row: Primitive, operands: Sequence[Value], result: DType) -> Value:
         patterns = [self._known.get(operand) for operand in operands]
         if row.name == "select" or patterns.count(None) < len(patterns):
-            folded = self._identity(row, operands, patterns) or self._fold(row, operands, patterns, result)
-            if folded is not None:
-                return folded
+            if (found := unchanged(row, operands, patterns)) is not None:
+                return found
+            if (bits := folded(row, operands, patterns, result)) is not None:
+                return self.bits(bits, result.name)
 
         def make() -> Operation:
             lanes = k.length_of(operands[0])
@@ -169,7 +171,7 @@ class KernelBuilder(LoweringEmitter[Value]):
         """
         number, x = operands if self._known.get(operands[0]) is not None else operands[::-1]
         bits, dtype = self._known.get(number), BY_NAME[self.dtype(number)]
-        if bits is None or dtype.kind != FLOAT or _is_nan([bits], [number]):
+        if bits is None or dtype.kind != FLOAT or is_nan(bits, dtype):
             return None
         if name == "minimum" and bits == 1 << dtype.bits - 1:  # -0.0 is below 0.0, to no comparison
             return None
@@ -186,34 +188,6 @@ class KernelBuilder(LoweringEmitter[Value]):
             found = self.insert(make(), level).result
             self.numbering.set(key, found, level)
         return found
-
-    def _fold(
-        self, row: Primitive, operands: Sequence[Value], patterns: Sequence[int | None], result: DType
-    ) -> Value | None:
-        if None in patterns:
-            return None
-        known = [pattern for pattern in patterns if pattern is not None]
-        if _is_nan(known, operands):
-            return None
-        arrays = [_array(p, BY_NAME[self.dtype(operand)]) for p, operand in zip(known, operands, strict=True)]
-        return self.bits(_pattern(row.evaluate(arrays, result)), result.name)
-
-    def _identity(self, row: Primitive, operands: Sequence[Value], patterns: Sequence[int | None]) -> Value | None:
-        """The operand that the op returns unchanged, given a constant or equal operand; None if there is none."""
-        if row.name == "select":
-            return _choose(operands, patterns[0])
-        dtype = k.dtype_of(operands[0])
-        if len(operands) != 2 or dtype.kind == FLOAT:
-            return None
-        x, y = operands
-        left, right = _IDENTITIES.get(row.name, (None, None))
-        if left is not None and patterns[0] == left % (1 << dtype.bits):
-            return y
-        if right is not None and patterns[1] == right % (1 << dtype.bits):
-            return x
-        if row.name in ("multiply", "and") and 0 in patterns:
-            return self.bits(0, dtype.name)
-        return None
 
     # control
 
@@ -278,6 +252,28 @@ class KernelBuilder(LoweringEmitter[Value]):
         op = self.insert(k.If([branch.condition], branch.types, regions=[Region([arm]) for arm in branch.arms]))
         return list(op.results)
 
+    @contextmanager
+    def words(self, upper: Size | Value, lower: Size | Value = 0, step: Size | Value = 1) -> Iterator[Value]:
+        """A loop over words, from `lower` below `upper`: its index."""
+        loop = self.begin_loop(self.word(lower), self.word(upper), self.word(step), ())
+        yield loop.index
+        self.end_loop(loop, ())
+
+    @contextmanager
+    def indices(self, upper: Size | Value, lower: Size | Value = 0, step: Size | Value = 1) -> Iterator[Value]:
+        """A loop over values of the index type, from `lower` below `upper`: its index."""
+        loop = self.begin_loop(self.index(lower), self.index(upper), self.index(step), ())
+        yield loop.index
+        self.end_loop(loop, ())
+
+    @contextmanager
+    def when(self, condition: Value | None) -> Iterator[None]:
+        """Code that runs if a condition is true, or always if there is none."""
+        branch = None if condition is None else self.begin_if(condition)
+        yield
+        if branch is not None:
+            self.end_if(branch)
+
     def _enter(self, block: Block) -> None:
         self.block = block
         self._open.append(block)
@@ -312,9 +308,16 @@ class KernelBuilder(LoweringEmitter[Value]):
 
     # memory and place
 
-    def index(self, value: Size) -> Value:
-        """A number or a size as a value of the index type."""
-        return size_arithmetic.emit(self, value) if is_dynamic(value) else self.bits(value, self.index_type)
+    def index(self, number: Size | Value) -> Value:
+        """A number, a size or a value as a value of the index type."""
+        if isinstance(number, Value):
+            return self.op("convert", number, to=self.index_type)
+        return size_arithmetic.emit(self, number) if is_dynamic(number) else self.bits(number, self.index_type)
+
+    def place(self, outer: Value, size: Size, inner: Value) -> Value:
+        """outer * size + inner, of words or of indices: a position in rows of `size` elements."""
+        pitch = self.word(size) if self.dtype(outer) == "ui32" else self.index(size)
+        return self.op("add", self.op("multiply", outer, pitch), inner)
 
     def symbol(self, name: str) -> Value:
         """A symbol of a size as a value of the index type."""
@@ -514,53 +517,6 @@ def body_of(function: Function, fuses: bool = False, scales: bool = False) -> Fu
         operands.append(next(parameters) if bits is None else builder.bits(bits, dtype))
     result = builder.op(function.scalar, *operands, to=function.result)
     builder.insert(k.Yield([result]))
-    ops = [op for top in block for op in top.walk()]
+    ops = list(block.walk())
     length = sum(not isinstance(op, k.Constant | k.Yield) for op in ops)
     return FunctionBody(block, length, frozenset(k.dtype_of(value) for op in ops for value in op.results))
-
-
-#: op on integers or i1 -> constants that, as left or right operand, make it return the other operand
-_IDENTITIES: dict[str, tuple[int | None, int | None]] = {
-    "add": (0, 0),
-    "subtract": (None, 0),
-    "multiply": (1, 1),
-    "and": (-1, -1),
-    "or": (0, 0),
-    "xor": (0, 0),
-    "unchecked_divide": (None, 1),
-    "unchecked_shift_left": (None, 0),
-    "unchecked_shift_right_logical": (None, 0),
-    "unchecked_shift_right_arithmetic": (None, 0),
-}
-
-
-def _choose(operands: Sequence[Value], chosen: int | None) -> Value | None:
-    if operands[1] is operands[2]:
-        return operands[1]
-    return None if chosen is None else operands[1 if chosen else 2]
-
-
-def _array(pattern: int, dtype: DType) -> Array:
-    return np.array(pattern, dtype=f"<u{dtype.itemsize}").view(dtype.numpy)
-
-
-def _pattern(array: Array) -> int:
-    return int(array.view(f"<u{array.itemsize}"))
-
-
-def _is_nan(patterns: Sequence[int], operands: Sequence[Value]) -> bool:
-    """Whether an operand is NaN. Such ops are left to the device, which chooses the payload of the result."""
-    for pattern, operand in zip(patterns, operands, strict=True):
-        array = _array(pattern, BY_NAME[str(operand.type)])
-        if array.dtype.kind == "f" and np.isnan(array):
-            return True
-    return False
-
-
-def _attribute(pattern: int, dtype: DType) -> Attribute:
-    if dtype.kind == BOOL:
-        return BoolAttr(bool(pattern))
-    if dtype.kind == FLOAT:
-        return FloatAttr(pattern, scalar(dtype.name))
-    negative = dtype.kind == SIGNED and pattern >> (dtype.bits - 1)
-    return IntegerAttr(pattern - (1 << dtype.bits) if negative else pattern, scalar(dtype.name))

@@ -16,8 +16,9 @@ from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import ceildiv, numbers
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 
+from .blocks import Finish
 from .operands import bytes_of
-from .panels import Finish, PanelDot, contracted
+from .panels import PanelDot, contracted
 from .rules import element_of
 from .schedule import Schedule
 from .word_panels import WordPanelDot, innermost
@@ -52,7 +53,7 @@ def words_of_slice(dot: DotGeneral, depth: int) -> tuple[int, int, int]:
 
 def byte_panel_bytes(dot: DotGeneral, schedule: Schedule) -> int:
     """Bytes of the shared arrays of a workgroup: results, sums of columns, and both panels."""
-    rows, columns = (schedule.count("tile", dim) * schedule.local(dim) for dim in ("m", "n"))
+    rows, columns = (schedule.block(dim) for dim in ("m", "n"))
     depth = prod(words_of_slice(dot, schedule.count("stage", "out"))[1:])
     return 4 * (rows * columns + columns + depth * (rows + columns))
 
@@ -71,7 +72,7 @@ class BytePanelDot(WordPanelDot):
     def emit(self, finish: Finish) -> None:
         b = self.builder
         if self.is_sliced:
-            with self._each(b.const(1, "ui32"), self.columns) as (_, column):
+            with self._each(b.word(1), self.columns) as (_, column):
                 b.store_shared(self.zero, self.sums, column)
         super().emit(finish)
 
@@ -91,7 +92,7 @@ class BytePanelDot(WordPanelDot):
         b, made = self.builder, super()._factor(left, number, along)
         if not left:
             return made
-        made = b.op("xor", made, b.const(_MIDDLES, "ui32")) if element_of(self._source(True)) == "ui8" else made
+        made = b.op("xor", made, b.word(_MIDDLES)) if element_of(self._source(True)) == "ui8" else made
         return b.op("xor", made, b.byte_offset())
 
     def _joined(self, left: bool, number: Value, outer: Sequence[Value], first: Value) -> Value:
@@ -101,11 +102,11 @@ class BytePanelDot(WordPanelDot):
             place = b.op("add", first, b.index(at))
             inside = b.op("compare_lt", place, b.index(size)) if at >= (size % WORD or WORD) else None
             read = place if inside is None else b.op("minimum", place, b.index(size - 1))
-            value = b.op("convert", PanelDot._factor(self, left, number, [*outer, read]), to="ui32")
-            value = b.op("and", value, b.const(0xFF, "ui32"))
+            value = b.word(PanelDot._factor(self, left, number, [*outer, read]))
+            value = b.op("and", value, b.word(0xFF))
             if inside is not None and not left:
-                value = b.select(inside, value, b.const(0, "ui32"))
-            value = b.op("unchecked_shift_left", value, b.const(8 * at, "ui32")) if at else value
+                value = b.select(inside, value, b.word(0))
+            value = b.op("unchecked_shift_left", value, b.word(8 * at)) if at else value
             made = value if made is None else b.op("or", made, value)
         assert made is not None
         return made
@@ -114,8 +115,7 @@ class BytePanelDot(WordPanelDot):
 
     def _multiply(self, outer: Sequence[Value], bounds: tuple[Value, Value, int], base: Value) -> None:
         b, (_, _, inside) = self.builder, self.slice
-        count = b.op("multiply", b.op("subtract", bounds[1], bounds[0]), b.index(inside))
-        count = b.op("convert", count, to="ui32")
+        count = b.word(b.op("multiply", b.op("subtract", bounds[1], bounds[0]), b.index(inside)))
         self._sum_columns(count)
         with self._tile_with_rows() as (rows, vectors):
             self._add_words(rows, vectors, count)
@@ -124,19 +124,16 @@ class BytePanelDot(WordPanelDot):
         """Adds the columns of the panel to their sums."""
         b, lanes, size = self.builder, self.lanes, self.schedule.workgroup_size
         assert self.right is not None
-        groups = b.const(ceildiv(self.columns, lanes * size), "ui32")
-        each = b.begin_loop(b.const(0, "ui32"), groups, b.const(1, "ui32"), ())
-        number = b.op("add", b.op("multiply", each.index, b.const(size, "ui32")), b.local_id())
-        branch = b.begin_if(b.op("compare_lt", number, b.const(self.columns // lanes, "ui32")))
-        column = b.op("multiply", number, b.const(lanes, "ui32"))
-        one, zero = (b.vector([b.const(value, dtype)] * lanes) for value, dtype in ((_ONES, "ui32"), (0, "i32")))
-        start = b.load_shared_lanes(self.sums, column, lanes) if self.is_sliced else zero
-        loop = b.begin_loop(b.const(0, "ui32"), count, b.const(1, "ui32"), [start])
-        words = b.load_shared_lanes(self.right.array, self.right.at(column, loop.index), lanes)
-        (sums,) = b.end_loop(loop, [b.multiply_add_bytes(one, words, loop.carried[0])])
-        b.store_shared_lanes(sums, self.sums, column)
-        b.end_if(branch)
-        b.end_loop(each, ())
+        with b.words(ceildiv(self.columns, lanes * size)) as group:
+            number = b.place(group, size, b.local_id())
+            with b.when(b.op("compare_lt", number, b.word(self.columns // lanes))):
+                column = b.op("multiply", number, b.word(lanes))
+                one, zero = (b.vector([value] * lanes) for value in (b.word(_ONES), self.zero))
+                start = b.load_shared_lanes(self.sums, column, lanes) if self.is_sliced else zero
+                loop = b.begin_loop(b.word(0), count, b.word(1), [start])
+                words = b.load_shared_lanes(self.right.array, self.right.at(column, loop.index), lanes)
+                (sums,) = b.end_loop(loop, [b.multiply_add_bytes(one, words, loop.carried[0])])
+                b.store_shared_lanes(sums, self.sums, column)
 
     def _add_words(self, rows: Sequence[Value], vectors: Sequence[Value], count: Value) -> None:
         """Adds the products of a slice to a tile."""
@@ -145,7 +142,7 @@ class BytePanelDot(WordPanelDot):
         places = [self._at(row, at) for row in rows for at in vectors]
         zero = b.vector([self.zero] * lanes)
         start = [b.load_shared_lanes(self.block, at, lanes) if self.is_sliced else zero for at in places]
-        loop = b.begin_loop(b.const(0, "ui32"), count, b.const(1, "ui32"), start)
+        loop = b.begin_loop(b.word(0), count, b.word(1), start)
         ys = [b.load_shared_lanes(right.array, right.at(at, loop.index), lanes) for at in vectors]
         xs = [b.load_shared(left.array, left.at(row, loop.index)) for row in rows]
         factors = [(b.vector([x] * lanes), y) for x in xs for y in ys]
@@ -156,8 +153,8 @@ class BytePanelDot(WordPanelDot):
     def _sum(self, row: Value, column: Value) -> Value:
         """A sum without what each element of the left panel is more than its number, times the sum of the column."""
         b = self.builder
-        more = b.op("unchecked_shift_right_logical", b.byte_offset(), b.const(24, "ui32"))
+        more = b.op("unchecked_shift_right_logical", b.byte_offset(), b.word(24))
         if element_of(self._source(True)) == "ui8":
-            more = b.op("subtract", more, b.const(128, "ui32"))
+            more = b.op("subtract", more, b.word(128))
         surplus = b.op("multiply", b.load_shared(self.sums, column), b.op("convert", more, to="i32"))
         return b.op("subtract", PanelDot._sum(self, row, column), surplus)

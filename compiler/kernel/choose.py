@@ -22,7 +22,7 @@ from orchestrion.schema.dtypes import BY_NAME
 from .axes import Axes
 from .body import Body
 from .choose_attention import attention
-from .choose_elements import block_across, padded_lines, run_of_elements
+from .choose_elements import lines_of_padding, run_of_elements, transposed_elements
 from .choose_few_rows import few_rows_dot
 from .choose_panels import byte_panel_dot, depthwise_dot, pair_panel_dot, panel_dot, winograd_dot
 from .choose_rows import ELEMENTS_PER_WORKGROUP, schedules_of_rows
@@ -201,16 +201,6 @@ def _tiled(task: Task, assumed: dict[str, int], *more: Step) -> Schedule:
     )
 
 
-def transposed_elements(task: Task) -> Schedule | None:
-    """A workgroup computes a block of results along rows and along the axis by which an operand is read."""
-    return None if task.body.across is None else block_across(task.body, task.machine, task.code.ops)
-
-
-def lines_of_padding(task: Task) -> Schedule | None:
-    """A workgroup copies a line of a padded tensor, if neighbours that are padded alike are no whole vectors."""
-    return padded_lines(task.body, task.machine)
-
-
 def shared_reduction(task: Task) -> Schedule | None:
     """A workgroup computes one element, or neighbours, if reductions are few and long, or long for one invocation."""
     body, machine = task.body, task.machine
@@ -244,7 +234,7 @@ def each_element(task: Task) -> Schedule | None:
     """An invocation computes one element of every result, with the whole reduction in its loops."""
     hero, machine = task.body.hero, task.machine
     if hero is None:
-        return (run_of_elements(task.body, machine, task.code.ops) if machine.element_tile > 1 else None) or THREAD
+        return run_of_elements(task) or THREAD
     unrolled = task.unrolled if isinstance(hero, DotGeneral) else None
     if isinstance(hero, Reduce) and typical(task.body.extents["k"]) >= LONG_REDUCTION and is_loaded(hero):
         unrolled = Step("unroll", "k", count=machine.reduction_run)

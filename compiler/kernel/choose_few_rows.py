@@ -8,12 +8,11 @@ from orchestrion.compiler.flow.structure import fastest_axis
 from orchestrion.compiler.ir.dims import ceildiv, is_dynamic, typical
 from orchestrion.schema.dtypes import BY_NAME, FLOAT
 
-from .legality import problems
 from .loops import BLOCK
 from .operands import is_read, packed_tile
 from .rules import element_of
 from .schedule import Schedule, Step
-from .task import Task, edge_guard
+from .task import Task
 
 #: fewest columns of a dot for which blocks have whole pieces of the rows of an operand
 FEWEST_COLUMNS = 256
@@ -51,17 +50,11 @@ def few_rows_dot(task: Task) -> Schedule | None:
     if fastest_axis(read) not in contract:
         steps = _in_order(task, (down, across), (rows, columns, length))
     elif rows <= MOST_LANE_SUM_ROWS and length >= FEWEST_LANE_SUMS:
-        steps = [
-            *(Step("tile", dim, count=count) for dim, count in ((down, rows), (across, LANE_SUM_COLUMNS))),
-            Step("bind", across, "local", LANES),
-            Step("vectorize", "k", count=LANES),
-            Step("stage", "out", "lanes"),
-            edge_guard(across, columns, LANE_SUM_COLUMNS * LANES, 0),
-        ]
+        block = task.block(down + across, (rows, LANE_SUM_COLUMNS), (1, LANES))
+        steps = [*block, Step("vectorize", "k", count=LANES), Step("stage", "out", "lanes")]
     else:
         return None
-    schedule = Schedule.of(Step("bind", "grid", "workgroup"), *steps)
-    return None if any(problems(task.body, schedule, machine)) else schedule
+    return task.if_legal(Schedule.of(*steps))
 
 
 def _in_order(task: Task, dims: tuple[str, str], sizes: tuple[int, int, int]) -> list[Step | None]:
@@ -77,13 +70,9 @@ def _in_order(task: Task, dims: tuple[str, str], sizes: tuple[int, int, int]) ->
     width, groups = _block(columns, typical(task.body.extents["b"]), most_vectors)
     step = STREAMED_ROWS.get(rows)
     return [
-        *(Step("tile", dim, count=count) for dim, count in ((down, tile_rows), (across, width))),
-        Step("bind", down, "local", groups_down) if groups_down > 1 else None,
-        Step("bind", across, "local", groups),
+        *task.block(down + across, (tile_rows, width), (groups_down, groups)),
         Step("vectorize", across, count=LANES),
         Step("stage", "out", "stream", step) if step else Step("stage", "out", "panel", min(BLOCK, length)),
-        Step("guard", down, "clamp") if rows % (tile_rows * groups_down) else None,
-        edge_guard(across, columns, width * groups, 0),
     ]
 
 

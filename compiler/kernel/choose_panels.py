@@ -10,16 +10,15 @@ from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 from orchestrion.schema.dtypes import BY_NAME, FLOAT
 
 from .byte_panels import WORD, has_bytes
-from .legality import problems
+from .depthwise import Lines, image_of
 from .loops import BLOCK
 from .machine import Machine
 from .operands import is_read, packed_tile
 from .pair_panels import PAIR, has_pairs
-from .result_lines import Lines, image_of
-from .result_squares import FACTORS, RESULTS, Squares
 from .rules import element_of
 from .schedule import Schedule, Step
-from .task import MIN_TILE_COLUMNS, Task, edge_guard, tile_steps
+from .task import MIN_TILE_COLUMNS, Task
+from .winograd import FACTORS, RESULTS, Squares
 
 #: invocations of a workgroup whose dot has panels, all lanes of a vector; a multiple of every machine's lanes
 PANEL_LANES = 16
@@ -69,16 +68,8 @@ def winograd_dot(task: Task) -> Schedule | None:
         return None
     most = machine.panel_tile[0]
     rows = min(range(most, most // 2, -1), key=lambda rows: ceildiv(count, rows) * rows)
-    schedule = Schedule.of(
-        *tile_steps(rows, columns),
-        Step("bind", "grid", "workgroup"),
-        Step("bind", "m", "local", FACTORS),
-        task.lanes(columns),
-        Step("stage", "out", "winograd", WINOGRAD_DEPTH),
-        Step("guard", "m", "clamp") if extents["m"] % (rows * FACTORS) else None,
-        edge_guard("n", extents["n"], columns, 0),
-    )
-    return None if any(problems(task.body, schedule, machine)) else schedule
+    block = task.block("mn", (rows, columns), (FACTORS, 1))
+    return task.if_legal(Schedule.of(*block, task.lanes(columns), Step("stage", "out", "winograd", WINOGRAD_DEPTH)))
 
 
 def _in_order(dot: DotGeneral, squares: Squares) -> bool:
@@ -108,7 +99,7 @@ def depthwise_dot(task: Task) -> Schedule | None:
         Step("bind", "b", "local", lanes),
         Step("stage", "out", "windows", ceildiv(height, max(height // LINE_ROWS, 1))),
     )
-    return None if any(problems(task.body, schedule, machine)) else schedule
+    return task.if_legal(schedule)
 
 
 def panel_dot(task: Task) -> Schedule | None:
@@ -135,26 +126,21 @@ def panel_dot(task: Task) -> Schedule | None:
         while groups > 1 and typical(extents["b"]) * (extents[across] // (tile[1] * groups)) < FEWEST_BLOCKS:
             groups //= 2
         counts = PANEL_LANES // groups, groups
-    local = dict(zip((down, across), counts, strict=True))
-    sizes = {dim: size * local[dim] for dim, size in zip((down, across), tile, strict=True)}
+    sizes = {dim: size * count for dim, size, count in zip((down, across), tile, counts, strict=True)}
     tall = tile[0] > machine.panel_tile[0]  # so many rows, a power of two apart, would share few lines of a cache
     panels = [name for name, needs in ((down, tall or not is_read(operand[down][0])), (across, not loaded)) if needs]
     place, length = item * max(sum(sizes[name] for name in panels), 1), int(extents["k"])
     depth = min(SLICE_BYTES, machine.panel_bytes - prod(sizes.values()) * item) // place // BLOCK * BLOCK
     depth = BLOCK if once else length if length * place <= SLICE_BYTES else depth
+    *block, edge = task.block(down + across, tile, counts)
     schedule = Schedule.of(
-        *(Step("tile", dim, count=count) for dim, count in zip((down, across), tile, strict=True)),
-        Step("bind", "grid", "workgroup"),
-        *(Step("bind", dim, "local", count) for dim, count in local.items() if count > 1),
+        *block,
         Step("vectorize", across, count=min(machine.vector_lanes, tile[1])),
         Step("stage", "out", "panel", min(depth, length)),
         *(Step("stage", PANEL_OPERANDS[name], "panel") for name in panels),
-        Step("guard", down, "clamp") if extents[down] % sizes[down] != 0 else None,
-        Step("guard", across, "pad")
-        if loaded and not once and extents[across] % sizes[across] != 0
-        else edge_guard(across, extents[across], sizes[across], 0),
+        Step("guard", across, "pad") if loaded and not once and extents[across] % sizes[across] != 0 else edge,
     )
-    return None if any(problems(task.body, schedule, machine)) else schedule
+    return task.if_legal(schedule)
 
 
 def pair_panel_dot(task: Task) -> Schedule | None:
@@ -183,17 +169,12 @@ def pair_panel_dot(task: Task) -> Schedule | None:
     if not fitting:
         return None
     down, across = min(fitting, key=cost)
-    sizes = {"m": height * down, "n": width * across}
     schedule = Schedule.of(
-        *tile_steps(height, width),
-        Step("bind", "grid", "workgroup"),
-        *(Step("bind", dim, "local", count) for dim, count in (("m", down), ("n", across)) if count > 1),
+        *task.block("mn", (height, width), (down, across)),
         Step("vectorize", "n", count=PANEL_LANES),
         Step("stage", "out", "pairs", depth((down, across))),
-        Step("guard", "m", "clamp") if extents["m"] % sizes["m"] != 0 else None,
-        edge_guard("n", columns, sizes["n"], 0),
     )
-    return None if any(problems(task.body, schedule, machine)) else schedule
+    return task.if_legal(schedule)
 
 
 def _tiles_of_copies(task: Task, rows: int, columns: int, tile: tuple[int, int], in_order: bool) -> tuple[int, int]:
@@ -231,18 +212,14 @@ def byte_panel_dot(task: Task) -> Schedule | None:
     down, across = PANEL_LANES, 1  # few rows leave invocations to further columns
     while down > 1 and tile[0] * down >= 2 * rows and min(columns, MAX_BYTE_COLUMNS) >= 2 * across * tile[1]:
         down, across = down // 2, 2 * across
-    sizes = {"m": tile[0] * down, "n": tile[1] * across}
-    words = (BYTE_PANELS // 4 - prod(sizes.values()) - sizes["n"]) // sum(sizes.values())
+    height, width = tile[0] * down, tile[1] * across
+    words = (BYTE_PANELS // 4 - height * width - width) // (height + width)
     schedule = Schedule.of(
-        *tile_steps(*tile),
-        Step("bind", "grid", "workgroup"),
-        *(Step("bind", dim, "local", count) for dim, count in (("m", down), ("n", across)) if count > 1),
+        *task.block("mn", tile, (down, across)),
         Step("vectorize", "n", count=min(machine.vector_lanes, tile[1])),
         Step("stage", "out", "bytes", min(max(words, 1) * WORD, length)),
-        Step("guard", "m", "clamp") if extents["m"] % sizes["m"] != 0 else None,
-        edge_guard("n", columns, sizes["n"], 0),
     )
-    return None if any(problems(task.body, schedule, machine)) else schedule
+    return task.if_legal(schedule)
 
 
 def panel_tile(

@@ -11,7 +11,7 @@ from orchestrion.compiler.stablehlo.ops.contraction import Reduce
 
 from .body import Body
 from .loops import BLOCK
-from .machine import Machine
+from .machine import MAX_SHARED_BYTES, Machine
 from .reduction_limits import max_counted_iterations
 from .row_values import (
     MAX_SERIAL_ROW,
@@ -26,7 +26,6 @@ from .row_values import (
     shared_values,
 )
 from .schedule import Schedule, Step
-from .workgroup_limits import MAX_SHARED_BYTES
 
 #: workgroup size of kernels without barriers whose invocations compute an element or a row
 ELEMENTS_PER_WORKGROUP = 64

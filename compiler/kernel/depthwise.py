@@ -12,36 +12,99 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import product
+from math import prod
+from typing import Final
 
 from orchestrion.compiler.flow.dialect import Windows
 from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.ir.dims import ceildiv, is_dynamic, numbers
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 from orchestrion.compiler.stablehlo.ops.structural import Pad
 
+from .blocks import DotBlock, Finish
+from .body import Extents
 from .dots import remember
-from .elemental import ElementalCode
 from .index import Index, delinearize
-from .loops import Scalars
+from .loops import BLOCK
 from .operands import is_read
-from .panels import Finish
-from .result_lines import Lines
 from .rules import element_of, scalar_index, shape_of
 from .schedule import Schedule
 
+#: most products of a result: one block of a sum
+MOST_PRODUCTS: Final = BLOCK
 #: columns that an iteration copies, if they need no computation
-COPIED = 8
+COPIED: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Lines of results. `shape`: that of the results. `row`, `column`, `channel`: axes of it, of which the last is the
+    fastest. `sizes`, `strides`, `dilations`: those of the windows, along rows and columns.
+    """
+
+    shape: tuple[int, ...]
+    row: int
+    column: int
+    channel: int
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+
+    @classmethod
+    def of(cls, dot: DotGeneral) -> Lines | None:
+        """The lines of a dot; None if it does not sum windows along two axes of one channel each, of known sizes."""
+        windows, dims = dot.lhs.defining_op, dot.dimensions
+        extents, shape = Extents.of(dot), shape_of(dot.lhs)
+        if not isinstance(windows, Windows) or is_dynamic(*shape, *shape_of(dot.rhs)):
+            return None
+        axes, sizes, batch = windows.axes.ints, windows.sizes.ints, extents.batch
+        length = prod(shape[axis] for axis in dims.lhs_contract)
+        if len(axes) != 2 or prod(extents.left + extents.right) != 1 or tuple(dims.lhs_batch) != (*range(len(batch)),):
+            return None
+        own = {len(shape) - 2, len(shape) - 1} <= set(dims.lhs_contract) and length == prod(sizes)
+        wide = [axis for axis, size in enumerate(batch) if size != 1]
+        if not own or length > MOST_PRODUCTS or not wide or not axes[0] < axes[1] < wide[-1]:
+            return None
+        return cls(numbers(batch), *axes, wide[-1], sizes, windows.strides.ints, windows.dilations.ints)
+
+    @property
+    def spans(self) -> tuple[int, ...]:
+        """Elements from the first of a window to its last, along rows and columns."""
+        return tuple((size - 1) * gap + 1 for size, gap in zip(self.sizes, self.dilations, strict=True))
+
+    @property
+    def width(self) -> int:
+        """Columns of the image that the windows of a line have."""
+        return (self.shape[self.column] - 1) * self.strides[1] + self.spans[1]
+
+    def grid(self, schedule: Schedule) -> tuple[int, ...]:
+        """Blocks of a workgroup along each axis of the results: some rows, all columns, some channels."""
+        sizes = {self.row: schedule.count("stage", "out"), self.column: self.shape[self.column]}
+        sizes[self.channel] = schedule.local("b")
+        return tuple(ceildiv(size, sizes.get(axis, 1)) for axis, size in enumerate(self.shape))
+
+    def elements(self, schedule: Schedule) -> int:
+        """Elements of the shared array of a workgroup: the rows of the image that one line of results needs."""
+        return self.spans[0] * self.width * schedule.local("b")
+
+
+def lines_of(dot: DotGeneral, schedule: Schedule) -> Lines | None:
+    """The lines that a schedule computes; None if it computes other tiles."""
+    stage = schedule.find("stage", "out")
+    return Lines.of(dot) if stage is not None and stage.how == "windows" else None
+
+
+def image_of(dot: DotGeneral) -> Value:
+    """The image whose windows are the left operand of a dot, without padding."""
+    image = dot.lhs
+    while isinstance(op := image.defining_op, Windows | Pad):
+        image = op.operand_
+    return image
 
 
 @dataclass
-class DepthwiseDot(ElementalCode):
-    """Lines of results under construction. `place`: the block along the dimensions of the grid. `writes`: whether this
-    workgroup writes its block.
-    """
-
-    dot: DotGeneral
-    schedule: Schedule
-    place: dict[str, Value]
-    writes: Value
+class DepthwiseDot(DotBlock):
+    """Lines of results under construction."""
 
     def __post_init__(self) -> None:
         lines, windows = Lines.of(self.dot), self.dot.lhs.defining_op
@@ -62,24 +125,21 @@ class DepthwiseDot(ElementalCode):
         )
 
     def emit(self, finish: Finish) -> None:
-        """The code of the block."""
         b, lines = self.builder, self.lines
-        branch = b.begin_if(self.writes)
-        self.at = delinearize(b, self.place["b"], lines.grid(self.schedule))
-        self.lane = b.local_id()
-        first = b.op("multiply", self.at[lines.channel], b.index(self.lanes))
-        self.at[lines.channel] = b.op("add", first, b.op("convert", self.lane, to=b.index_type))
-        height, rows = lines.shape[lines.row], self.schedule.count("stage", "out")
-        first = b.op("multiply", self.at[lines.row], b.index(rows))
-        end = b.op("minimum", b.op("add", first, b.index(rows)), b.index(height))
-        if self.pad is not None:
-            self._fill(b.const(0, "ui32"), lines.spans[0] * lines.width)
-        weights = self._weights()
-        loop = b.begin_loop(first, end, b.index(1), ())
-        self._fetch(loop.index, first)
-        self._line(loop.index, weights, finish)
-        b.end_loop(loop, ())
-        b.end_if(branch)
+        with b.when(self.writes):
+            self.at = delinearize(b, self.place["b"], lines.grid(self.schedule))
+            self.lane = b.local_id()
+            first = b.op("multiply", self.at[lines.channel], b.index(self.lanes))
+            self.at[lines.channel] = b.op("add", first, b.index(self.lane))
+            height, rows = lines.shape[lines.row], self.schedule.count("stage", "out")
+            first = b.op("multiply", self.at[lines.row], b.index(rows))
+            end = b.op("minimum", b.op("add", first, b.index(rows)), b.index(height))
+            if self.pad is not None:
+                self._fill(b.word(0), lines.spans[0] * lines.width)
+            weights = self._weights()
+            with b.indices(end, first) as row:
+                self._fetch(row, first)
+                self._line(row, weights, finish)
 
     def _coordinates(self, row: Value, column: Value) -> list[Value]:
         """The place of an element of this channel along the axes of the results."""
@@ -88,11 +148,8 @@ class DepthwiseDot(ElementalCode):
     def _element(self, operand: Value, at: Sequence[Value]) -> Value:
         """An element of an operand, whose axes behind those of the results have one element."""
         b, shape = self.builder, shape_of(operand)
-
-        def only() -> Scalars:
-            return [(yield operand, Index(b, shape, [*at, *[b.index(0)] * (len(shape) - len(at))]))]
-
-        return b.op("convert", self.elemental.run(only())[0], to=self.dtype)
+        place = Index(b, shape, [*at, *[b.index(0)] * (len(shape) - len(at))])
+        return b.op("convert", self.elemental.element(operand, place), to=self.dtype)
 
     def _weights(self) -> dict[tuple[int, int], Value]:
         """The weight for each place of the window, in the order of the sum."""
@@ -118,37 +175,36 @@ class DepthwiseDot(ElementalCode):
         if stride < span:
             known = b.op("add", start, b.index(span - stride))
             start = b.select(b.op("compare_eq", row, first), start, known)
-        loop = b.begin_loop(start, end, b.index(1), ())
-        line = self._line_of(loop.index)
-        if self.pad is None:
-            self._copy(self.image, loop.index, line, self.lines.width)
-        else:
-            low, size = self.pad.edge_padding_low.ints, shape_of(self.pad.operand_)
-            axis, pad = self.lines.row, self.pad
-            source = b.op("subtract", loop.index, b.index(low[axis]))
-            columns = b.const(low[self.lines.column] * self.lanes, "ui32")
-            width = min(int(size[self.lines.column]), self.lines.width - low[self.lines.column])
-            inside = b.op("compare_lt", source, b.index(size[axis]))  # in front of the first row, it wraps
-            branch = b.begin_if(inside)
-            self._copy(pad.operand_, source, b.op("add", line, columns), width)
-            b.begin_else(branch)
-            self._fill(line, self.lines.width)
-            b.end_if(branch)
-        b.end_loop(loop, ())
+        with b.indices(end, start) as at:
+            line = self._line_of(at)
+            if self.pad is None:
+                self._copy(self.image, at, line, self.lines.width)
+            else:
+                low, size = self.pad.edge_padding_low.ints, shape_of(self.pad.operand_)
+                axis, pad = self.lines.row, self.pad
+                source = b.op("subtract", at, b.index(low[axis]))
+                columns = b.word(low[self.lines.column] * self.lanes)
+                width = min(int(size[self.lines.column]), self.lines.width - low[self.lines.column])
+                inside = b.op("compare_lt", source, b.index(size[axis]))  # in front of the first row, it wraps
+                branch = b.begin_if(inside)
+                self._copy(pad.operand_, source, b.op("add", line, columns), width)
+                b.begin_else(branch)
+                self._fill(line, self.lines.width)
+                b.end_if(branch)
 
     def _line_of(self, row: Value) -> Value:
         """The start of a row of the image in the ring, as a word."""
         b = self.builder
-        slot = b.op("unchecked_remainder", b.op("convert", row, to="ui32"), b.const(self.lines.spans[0], "ui32"))
-        return b.op("multiply", slot, b.const(self.lines.width * self.lanes, "ui32"))
+        slot = b.op("unchecked_remainder", b.word(row), b.word(self.lines.spans[0]))
+        return b.op("multiply", slot, b.word(self.lines.width * self.lanes))
 
     def _own(self, start: Value, column: Value, behind: int = 0) -> Value:
         """The position of an element of this channel: `behind` columns behind a `column` of the line that starts at
         `start`; words.
         """
         b = self.builder
-        at = b.op("add", b.op("add", start, b.op("multiply", column, b.const(self.lanes, "ui32"))), self.lane)
-        return b.op("add", at, b.const(behind * self.lanes, "ui32"))
+        at = b.op("add", b.op("add", start, b.op("multiply", column, b.word(self.lanes))), self.lane)
+        return b.op("add", at, b.word(behind * self.lanes))
 
     @contextmanager
     def _groups(self, count: int, size: int) -> Iterator[Value]:
@@ -156,19 +212,15 @@ class DepthwiseDot(ElementalCode):
         last column.
         """
         b = self.builder
-        loop = b.begin_loop(b.const(0, "ui32"), b.const(count, "ui32"), b.const(size, "ui32"), ())
-        yield b.op("minimum", loop.index, b.const(count - size, "ui32")) if count % size else loop.index
-        b.end_loop(loop, ())
+        with b.words(count, step=size) as first:
+            yield b.op("minimum", first, b.word(count - size)) if count % size else first
 
     def _fill(self, start: Value, count: int) -> None:
         """Stores the padding in `count` columns."""
-        b, pad = self.builder, self.pad
-        assert pad is not None
-
-        def only() -> Scalars:
-            return [(yield pad.padding_value, scalar_index(b))]
-
-        value = b.op("convert", self.elemental.run(only())[0], to=self.dtype)
+        b = self.builder
+        assert self.pad is not None
+        padding = self.elemental.element(self.pad.padding_value, scalar_index(b))
+        value = b.op("convert", padding, to=self.dtype)
         with self._groups(count, 1) as column:
             b.store_shared(value, self.ring, self._own(start, column))
 
@@ -176,8 +228,8 @@ class DepthwiseDot(ElementalCode):
         """Copies `count` columns of a row of an image."""
         b, size = self.builder, min(COPIED, count) if is_read(image) else 1
         with self._groups(count, size) as first:
-            columns = [b.op("add", first, b.const(number, "ui32")) for number in range(size)]
-            places = [self._coordinates(row, b.op("convert", column, to=b.index_type)) for column in columns]
+            columns = [b.op("add", first, b.word(number)) for number in range(size)]
+            places = [self._coordinates(row, b.index(column)) for column in columns]
             values = [self._element(image, place) for place in places]
             for number, value in enumerate(values):
                 b.store_shared(value, self.ring, self._own(start, first, number))
@@ -190,13 +242,13 @@ class DepthwiseDot(ElementalCode):
         top = b.op("multiply", row, b.index(lines.strides[0]))
         starts = [self._line_of(b.op("add", top, b.index(u * lines.dilations[0]))) for u in range(lines.sizes[0])]
         with self._groups(lines.shape[lines.column], self.results) as first:
-            left = b.op("multiply", first, b.const(lines.strides[1], "ui32"))
+            left = b.op("multiply", first, b.word(lines.strides[1]))
             sums = [b.const(0, self.dtype)] * self.results
             for (u, v), weight in weights.items():
                 for number in range(self.results):
                     x = self._known(starts[u], left, number * lines.strides[1] + v * lines.dilations[1])
                     sums[number] = self._added(x, weight, sums[number])
-            at = b.op("convert", first, to=b.index_type)
+            at = b.index(first)
             columns = [b.op("add", at, b.index(number)) for number in range(self.results)]
             shape = shape_of(self.dot.out)
             ones = [b.index(0)] * (len(shape) - len(lines.shape))

@@ -16,12 +16,12 @@ from orchestrion.compiler.ir.core import Operation, Region, Trait, Value
 from orchestrion.compiler.ir.declare import attr, operand, operands, region, result, results
 from orchestrion.compiler.ir.dialect import Dialect
 from orchestrion.compiler.ir.types import Attribute, DialectType, ScalarType, Type
+from orchestrion.compiler.scalars.lowering import refusal
+from orchestrion.compiler.scalars.primitives import PRIMITIVES, Primitive
 from orchestrion.compiler.sequencer.ll_seq import BINDING
 from orchestrion.schema.dtypes import BOOL, BY_NAME, COMPUTED, FLOAT, DType
 
-from .lowering import refusal
-from .primitives import PRIMITIVES, Primitive
-from .workgroup_limits import MAX_PARAMETER_WORDS
+from .machine import MAX_PARAMETER_WORDS
 
 _COMPUTED = frozenset(dtype.name for dtype in COMPUTED)
 PURE = frozenset({Trait.PURE})
@@ -251,9 +251,7 @@ class MultiplyAdd(Operation):
     traits = PURE
 
     def check(self) -> Iterator[str]:
-        types = {value.type for value in (*self.operands, *self.results)}
-        if len(types) > 1 or dtype_of(self.output).kind != FLOAT:
-            yield f"does not take {_types(self.operands)} -> {self.output.type}"
+        yield from _check_floats(self)
 
 
 class Scale(Operation):
@@ -266,9 +264,7 @@ class Scale(Operation):
     traits = PURE
 
     def check(self) -> Iterator[str]:
-        types = {value.type for value in (*self.operands, *self.results)}
-        if len(types) > 1 or dtype_of(self.output).kind != FLOAT:
-            yield f"does not take {_types(self.operands)} -> {self.output.type}"
+        yield from _check_floats(self)
 
 
 class ByteOffset(Operation):
@@ -369,7 +365,17 @@ class Shared(Operation):
             yield f"stands inside a {self.parent_op.name}"
 
 
-class LoadShared(Operation):
+class _SharedAccess(Operation):
+    """Loads or stores an element or a vector of a shared array."""
+
+    def check(self) -> Iterator[str]:
+        (value,) = self.results or self.operands[:1]
+        element = next(dtype_of(array) for array in self.operands if is_shared(array.type))
+        if element is not dtype_of(value):
+            yield f"{'vector' if is_vector(value.type) else 'element'} of type {value.type}, array of {element}"
+
+
+class LoadShared(_SharedAccess):
     """The element of a shared array at an index."""
 
     name = "kernel.load_shared"
@@ -378,11 +384,8 @@ class LoadShared(Operation):
     output = result(is_scalar)
     traits = frozenset({Trait.REMOVABLE})
 
-    def check(self) -> Iterator[str]:
-        yield from _check_shared(self.shared, self.output)
 
-
-class StoreShared(Operation):
+class StoreShared(_SharedAccess):
     """Writes the element of a shared array at an index."""
 
     name = "kernel.store_shared"
@@ -390,11 +393,8 @@ class StoreShared(Operation):
     shared = operand(is_shared)
     index = operand(is_word)
 
-    def check(self) -> Iterator[str]:
-        yield from _check_shared(self.shared, self.value)
 
-
-class LoadSharedLanes(Operation):
+class LoadSharedLanes(_SharedAccess):
     """As many neighbouring elements of a shared array as the vector has lanes, the first at the index."""
 
     name = "kernel.load_shared_lanes"
@@ -403,20 +403,14 @@ class LoadSharedLanes(Operation):
     output = result(is_vector)
     traits = frozenset({Trait.REMOVABLE})
 
-    def check(self) -> Iterator[str]:
-        yield from _check_shared(self.shared, self.output)
 
-
-class StoreSharedLanes(Operation):
+class StoreSharedLanes(_SharedAccess):
     """Writes the lanes of a vector to neighbouring elements of a shared array, the first at the index."""
 
     name = "kernel.store_shared_lanes"
     vector = operand(is_vector)
     shared = operand(is_shared)
     index = operand(is_word)
-
-    def check(self) -> Iterator[str]:
-        yield from _check_shared(self.shared, self.vector)
 
 
 class Prefetch(Operation):
@@ -444,11 +438,9 @@ class For(Operation):
     start = operands(is_carried)
     body = region()
     outputs = results(is_carried)
+    traits = frozenset({Trait.ONE_BLOCK})
 
     def check(self) -> Iterator[str]:
-        if len(self.body.blocks) != 1:
-            yield f"body needs one block, has {len(self.body.blocks)}"
-            return
         carried = [value.type for value in self.start]
         if len(types := {str(bound.type) for bound in (self.lower, self.upper, self.step)}) > 1:
             yield f"bounds and step have the types {', '.join(sorted(types))}"
@@ -467,12 +459,10 @@ class While(Operation):
     most = operand(is_word)
     start = operand(is_condition)
     body = region()
+    traits = frozenset({Trait.ONE_BLOCK})
 
     def check(self) -> Iterator[str]:
-        if len(self.body.blocks) != 1 or self.body.block.arguments:
-            yield "body needs one block without arguments"
-            return
-        yield from _check_yield(self.body, [self.start.type])
+        yield from _check_yield(self.body, [self.start.type], arguments=False)
 
 
 class If(Operation):
@@ -483,13 +473,11 @@ class If(Operation):
     yes = region()
     no = region()
     outputs = results(is_scalar)
+    traits = frozenset({Trait.ONE_BLOCK})
 
     def check(self) -> Iterator[str]:
         for arm in (self.yes, self.no):
-            if len(arm.blocks) != 1 or arm.block.arguments:
-                yield "each region needs one block without arguments"
-                return
-            yield from _check_yield(arm, [value.type for value in self.outputs])
+            yield from _check_yield(arm, [value.type for value in self.outputs], arguments=False)
 
 
 class Yield(Operation):
@@ -555,6 +543,13 @@ def _types(values: Sequence[Value]) -> str:
     return f"({', '.join(str(value.type) for value in values)})"
 
 
+def _check_floats(op: Operation) -> Iterator[str]:
+    """Operands and results of one type, floats or vectors of floats."""
+    types = {value.type for value in (*op.operands, *op.results)}
+    if len(types) > 1 or dtype_of(op.results[0]).kind != FLOAT:
+        yield f"does not take {_types(op.operands)} -> {op.results[0].type}"
+
+
 def _check_in_memory(vector: Value) -> Iterator[str]:
     if is_vector(vector.type) and dtype_of(vector).kind == BOOL:
         yield f"memory holds no {vector.type}"
@@ -566,14 +561,10 @@ def _check_lanes(scalars: Sequence[Value], vector: Value) -> Iterator[str]:
         yield f"scalars {_types(scalars)}, vector of type {vector.type}"
 
 
-def _check_shared(shared: Value, value: Value) -> Iterator[str]:
-    array, kind = shared_shape(shared.type), "vector" if is_vector(value.type) else "element"
-    if array is not None and is_carried(value.type) and array[1] is not dtype_of(value):
-        yield f"{kind} of type {value.type}, array of {array[1]}"
-
-
-def _check_yield(body: Region, types: list[Type]) -> Iterator[str]:
+def _check_yield(body: Region, types: list[Type], arguments: bool = True) -> Iterator[str]:
     last = body.block.last
+    if body.block.arguments and not arguments:
+        yield "a region has arguments"
     if not isinstance(last, Yield):
         yield "region does not end with kernel.yield"
     elif [value.type for value in last.values] != types:

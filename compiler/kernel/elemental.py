@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.core import Operation, OpResult, Value
+from orchestrion.compiler.scalars.emitter import UnsupportedScalar
 
 from .builder import KernelBuilder
-from .emitter import UnsupportedScalar
 from .encodings import ENCODINGS, load
 from .index import Index
 from .indexing import INDEXING

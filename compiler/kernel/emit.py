@@ -18,6 +18,7 @@ from orchestrion.compiler.stablehlo.ops.indexing import DynamicSlice, DynamicUpd
 from orchestrion.compiler.stablehlo.ops.reducers import is_commutative
 
 from .attention import AttentionBlock
+from .blocks import DotBlock
 from .body import Body, Extents, Output, count_of
 from .builder import KernelBuilder
 from .byte_panels import BytePanelDot
@@ -80,7 +81,7 @@ def invocations(body: Body, schedule: Schedule) -> Size:
 
 
 #: how the sums of a dot are staged -> the class that emits a block
-BLOCKS: dict[str, type[PanelDot | SquareDot | DepthwiseDot]] = {
+BLOCKS: dict[str, type[DotBlock]] = {
     "panel": PanelDot,
     "stream": StreamedDot,
     "lanes": LaneSumDot,

@@ -98,7 +98,7 @@ def _along_groups(b: KernelBuilder, layout: Layout, coordinates: Sequence[Value]
     places = dict(zip(layout.inner, coordinates[count:], strict=True))
     zero = b.index(0)
     return [
-        b.op("add", b.op("multiply", number, b.index(tile)), places.get(group, zero))
+        b.place(number, tile, places.get(group, zero))
         for group, (number, tile) in enumerate(zip(coordinates[:count], layout.tiles, strict=True))
     ]
 

@@ -54,10 +54,10 @@ def from_bits(b: KernelBuilder, op: Reduce, values: Sequence[Value]) -> Value:
     signed, least, greatest = (b.op("bitcast", value, to="ui32") for value in values)
     positive = b.op("compare_ge", values[0], b.const(0, "i32"))
     if single_op_name(op.body.block) == "stablehlo.maximum":
-        is_nan = b.op("compare_gt", greatest, b.const(_MINUS_INFINITY, "ui32"))
+        is_nan = b.op("compare_gt", greatest, b.word(_MINUS_INFINITY))
         found = b.select(is_nan, greatest, b.select(positive, signed, least))
     else:
         is_nan = b.op("compare_gt", values[0], b.const(_INFINITY, "i32"))
-        negative = b.op("compare_gt", greatest, b.const(0x7FFFFFFF, "ui32"))
+        negative = b.op("compare_gt", greatest, b.word(0x7FFFFFFF))
         found = b.select(is_nan, signed, b.select(negative, greatest, least))
     return b.op("bitcast", found, to="f32")

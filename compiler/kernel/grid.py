@@ -16,10 +16,10 @@ from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 
 from .body import Body, Extents
 from .builder import KernelBuilder
+from .depthwise import lines_of
 from .index import Index, delinearize, invocation_index
-from .result_lines import lines_of
-from .result_squares import squares_of
 from .schedule import Schedule
+from .winograd import squares_of
 
 #: a function that writes the results at a row and a column of a tile
 Write = Callable[[int, int], None]

@@ -29,7 +29,7 @@ def clamped(b: KernelBuilder, start: Value, most: Size) -> Value:
     if is_dynamic(most):
         return _at_most(b, start, most)
     bound = min(most, int(np.iinfo(dtype.numpy).max))
-    return b.op("convert", b.op("minimum", start, b.const(bound, dtype.name)), to=b.index_type)
+    return b.index(b.op("minimum", start, b.const(bound, dtype.name)))
 
 
 def _at_most(b: KernelBuilder, start: Value, most: Size) -> Value:
@@ -38,7 +38,7 @@ def _at_most(b: KernelBuilder, start: Value, most: Size) -> Value:
     bound = b.index(most)
     if wide:
         start = b.op("minimum", start, b.op("convert", bound, to=b.dtype(start)))
-    return b.op("minimum", b.op("convert", start, to=b.index_type), bound)
+    return b.op("minimum", b.index(start), bound)
 
 
 def starts_of(b: KernelBuilder, op: DynamicSlice | DynamicUpdateSlice) -> Starts:

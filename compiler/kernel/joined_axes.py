@@ -102,4 +102,4 @@ class UnitFactors(Factors):
         """The coordinates along joined axes of a place in a unit."""
         b, (number, place), unit = self.builder, reduced, self.units[1]
         *outer, inner = delinearize(b, number, (*sizes[:-1], sizes[-1] // unit))
-        return [*outer, b.op("add", b.op("multiply", inner, b.index(unit)), place)]
+        return [*outer, b.place(inner, unit, place)]

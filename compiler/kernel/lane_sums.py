@@ -13,11 +13,11 @@ from orchestrion.compiler.flow.structure import fastest_axis
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 
-from .dialect import Load
+from .blocks import Finish
 from .dots import vector_sums
 from .loops import Nest, Scalars
 from .operands import is_read
-from .panels import Finish, PanelDot
+from .panels import PanelDot
 from .rules import element_of
 
 
@@ -37,6 +37,7 @@ class LaneSumDot(PanelDot):
     """
 
     in_strips = False
+    in_slices = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -45,8 +46,8 @@ class LaneSumDot(PanelDot):
 
     def emit(self, finish: Finish) -> None:
         b, (length,), (rows, width) = self.builder, self.sizes, self.tile
-        first, count = b.op("multiply", self.tile_column, b.const(width, "ui32")), length // self.lanes
-        columns = [b.op("add", first, b.const(at, "ui32")) for at in range(width)]
+        first, count = b.op("multiply", self.tile_column, b.word(width)), length // self.lanes
+        columns = [b.op("add", first, b.word(at)) for at in range(width)]
         zeros = [b.vector([self.zero] * self.lanes)] * (rows * width)
         reduction = vector_sums(b, (count,), rows, zeros, self._factors_of(columns, self._neighbours_at))
         sums = self.elemental.run(Nest(b, reduction).axis(0, (), zeros))
@@ -55,24 +56,19 @@ class LaneSumDot(PanelDot):
             sums = self.elemental.run(rest.into(sums, (b.index(count),)))
         for number, value in enumerate(sums):
             row, column = divmod(number, width)
-            at = self._at(b.const(row, "ui32"), columns[column])
-            b.store_shared_lanes(value, self.sums, b.op("multiply", at, b.const(self.lanes, "ui32")))
+            at = self._at(b.word(row), columns[column])
+            b.store_shared_lanes(value, self.sums, b.op("multiply", at, b.word(self.lanes)))
         b.barrier()  # the sums of all lanes are there
         self._add_lanes()
         b.barrier()  # the results are there
         self._finish(finish)
-
-    def _division(self) -> tuple[tuple[int, ...], tuple[int, int, int]]:
-        """The size of the contracted axis, which one slice has whole."""
-        sizes, _ = super()._division()
-        return sizes, (0, sizes[0], 1)
 
     def _factors_of(
         self, columns: Sequence[Value], vector: Callable[[bool, Value, Value], Value]
     ) -> Callable[[Sequence[Value]], Scalars]:
         """Vectors of the rows, then of the columns, at a place along the contracted axis, which counts vectors."""
         b = self.builder
-        numbers = [*((True, b.const(row, "ui32")) for row in range(self.rows)), *((False, one) for one in columns)]
+        numbers = [*((True, b.word(row)) for row in range(self.rows)), *((False, one) for one in columns)]
 
         def factors(place: Sequence[Value]) -> Scalars:
             yield from ()
@@ -83,9 +79,7 @@ class LaneSumDot(PanelDot):
 
     def _neighbours_at(self, left: bool, number: Value, first: Value) -> Value:
         """The elements of a row or column from one on."""
-        load = self._factor(left, number, [first]).defining_op
-        assert isinstance(load, Load), "an operand that is read gives loads"
-        return self.builder.load_lanes(load, self.lanes)
+        return self.builder.load_lanes(self._load(left, number, [first]), self.lanes)
 
     def _rest(self, left: bool, number: Value, first: Value) -> Value:
         """The same where fewer than a vector are left, with zeros behind the last one."""
@@ -97,10 +91,10 @@ class LaneSumDot(PanelDot):
     def _add_lanes(self) -> None:
         """Adds the lanes of the sums, a vector of results per invocation at a time."""
         b, lanes = self.builder, self.lanes
-        with self._each(b.const(self.rows, "ui32"), self.columns // lanes) as (row, square):
-            at = self._at(row, b.op("multiply", square, b.const(lanes, "ui32")))
-            first = b.op("multiply", at, b.const(lanes, "ui32"))
-            places = [b.op("add", first, b.const(lane * lanes, "ui32")) for lane in range(lanes)]
+        with self._each(b.word(self.rows), self.columns // lanes) as (row, square):
+            at = self._at(row, b.op("multiply", square, b.word(lanes)))
+            first = b.op("multiply", at, b.word(lanes))
+            places = [b.op("add", first, b.word(lane * lanes)) for lane in range(lanes)]
             parts = b.transpose([b.load_shared_lanes(self.sums, place, lanes) for place in places])
             while len(parts) > 1:
                 half = len(parts) // 2

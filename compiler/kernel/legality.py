@@ -20,6 +20,7 @@ from orchestrion.schema.dtypes import BY_NAME, FLOAT
 from .attention import attention_bytes
 from .body import Body, Extents, count_of
 from .byte_panels import byte_panel_bytes, has_bytes
+from .depthwise import Lines
 from .dialect import VECTOR_LANES
 from .encodings import stored_shape
 from .grid import DOT, is_tiled_dot
@@ -27,18 +28,16 @@ from .joined_axes import units_of
 from .lane_sums import reads_along
 from .library import KERNELS
 from .loops import BLOCK, loop_iterations
-from .machine import Machine
+from .machine import MAX_SHARED_BYTES, Machine
 from .operands import packed_tile
 from .pair_panels import has_pairs, pair_panel_bytes
 from .panels import contracted, shared_elements, slice_of, vector_dimension
 from .reduction_limits import longest, max_counted_iterations, max_elements, max_loop_iterations
-from .result_lines import Lines
-from .result_squares import FACTORS, Squares, transformed_elements
 from .row_values import MAX_REGISTER_ELEMENTS, parts_bytes, row_iterations, row_lengths, shared_row_bytes
 from .rules import element_of
 from .schedule import Schedule, Step
 from .staged import GAP, can_stage
-from .workgroup_limits import MAX_SHARED_BYTES
+from .winograd import FACTORS, Squares, transformed_elements
 
 #: invocations of a workgroup that every Vulkan device takes
 MAX_WORKGROUP_SIZE: Final = 128
@@ -271,7 +270,7 @@ def _vectors(schedule: Schedule, step: Step, machine: Machine) -> Iterator[str]:
 
 def _edge(body: Body, dot: DotGeneral, schedule: Schedule, dim: str, index: int) -> Iterator[str]:
     """The guard of a dimension whose extent is no multiple of the tile. An extent of 0 is never dispatched."""
-    size, extent = schedule.count("tile", dim) * schedule.local(dim), body.extents[dim]
+    size, extent = schedule.block(dim), body.extents[dim]
     step = schedule.find("guard", dim)
     least = max(bounds(extent)[0], schedule.count("assume", dim, 0))
     if step is None:
@@ -299,8 +298,8 @@ def _panels(dot: DotGeneral, schedule: Schedule, machine: Machine) -> Iterator[s
         yield f"{out}: the machine has no memory for panels"
         return
     across = vector_dimension(schedule)
-    lanes, width = schedule.workgroup_size, schedule.count("tile", across) * schedule.local(across)
-    guards = {step.dim: step.how for step in schedule.named("guard")}
+    lanes, width = schedule.workgroup_size, schedule.block(across)
+    guards = schedule.guards
     if not schedule.by_workgroups:
         yield f"{out}: the invocations of a workgroup share a block"
     elif len(list(schedule.named("vectorize"))) != 1:
@@ -324,8 +323,8 @@ def _lane_sums(dot: DotGeneral, schedule: Schedule, machine: Machine) -> Iterato
     (out, *others), lanes = schedule.named("stage"), schedule.count("vectorize", "k")
     across, sizes = vector_dimension(schedule), contracted(dot)
     down, rows = ("n", Extents.of(dot).columns) if across == "m" else ("m", Extents.of(dot).rows)
-    width = schedule.count("tile", across) * schedule.local(across)
-    guards = {step.dim: step.how for step in schedule.named("guard")}
+    width = schedule.block(across)
+    guards = schedule.guards
     if others or out.count or not schedule.by_workgroups or not machine.panel_bytes or lanes < 2:
         yield f"{out}: a workgroup shares a block, with vectors along k, on machines with panels"
     elif schedule.count("tile", down) != rows or schedule.local(down) > 1 or guards.get(across, "shift") != "shift":
@@ -341,8 +340,8 @@ def _lane_sums(dot: DotGeneral, schedule: Schedule, machine: Machine) -> Iterato
 def _word_panels(dot: DotGeneral, schedule: Schedule, machine: Machine) -> Iterator[str]:
     """Blocks of a workgroup, with panels of words of four bytes, or of two bf16."""
     (out, *others) = schedule.named("stage")
-    lanes, width = schedule.workgroup_size, schedule.count("tile", "n") * schedule.local("n")
-    guards, vectors = {step.dim: step.how for step in schedule.named("guard")}, schedule.count("vectorize", "n")
+    lanes, width = schedule.workgroup_size, schedule.block("n")
+    guards, vectors = schedule.guards, schedule.count("vectorize", "n")
     pairs = out.how == "pairs"
     if not (machine.pair_products if pairs else machine.byte_products):
         yield f"{out}: the machine has no products of {'pairs' if pairs else 'bytes'}"
@@ -365,7 +364,7 @@ def _word_panels(dot: DotGeneral, schedule: Schedule, machine: Machine) -> Itera
 
 def _pairs(dot: DotGeneral, schedule: Schedule, out: Step, machine: Machine) -> Iterator[str]:
     """Pairs of products of bf16."""
-    lanes, rows = schedule.workgroup_size, schedule.count("tile", "m") * schedule.local("m")
+    lanes, rows = schedule.workgroup_size, schedule.block("m")
     if not has_pairs(dot):
         yield f"{out}: only products of bf16 are summed in pairs, of an even number along the innermost axis"
     elif not slice_of(dot, out.count)[1]:
@@ -379,7 +378,7 @@ def _pairs(dot: DotGeneral, schedule: Schedule, out: Step, machine: Machine) -> 
 def _winograd(dot: DotGeneral, schedule: Schedule, machine: Machine) -> Iterator[str]:
     """Blocks of squares of results of a convolution, from transformed operands."""
     (out, *others), squares = schedule.named("stage"), Squares.of(dot)
-    columns, guards = schedule.count("tile", "n"), {step.dim: step.how for step in schedule.named("guard")}
+    columns, guards = schedule.count("tile", "n"), schedule.guards
     if others or not schedule.by_workgroups or {schedule.workgroup_size, schedule.local("m")} != {FACTORS}:
         yield f"{out}: {FACTORS} invocations of a workgroup share rows"
     elif schedule.find("vectorize", "n") is None or columns % FACTORS:
@@ -439,7 +438,7 @@ def _attention(body: Body, attention: Attention, schedule: Schedule, machine: Ma
 
 def _edge_of_rows(body: Body, schedule: Schedule, dim: str) -> Iterator[str]:
     """The guard of a dimension of an attention."""
-    size, extent = schedule.count("tile", dim) * schedule.local(dim), body.extents[dim]
+    size, extent = schedule.block(dim), body.extents[dim]
     step = schedule.find("guard", dim)
     if step is None and extent % size:
         yield f"tiles of {size} do not divide {dim}, of extent {extent}: it needs a guard"
@@ -457,7 +456,7 @@ def _staged(body: Body, dot: DotGeneral, schedule: Schedule, machine: Machine) -
         yield "both operands are staged in shared memory, in slices of one depth"
         return
     depth = steps[0].count
-    sizes = [schedule.count("tile", dim) * schedule.local(dim) for dim in ("m", "n")]
+    sizes = [schedule.block(dim) for dim in ("m", "n")]
     if not schedule.by_workgroups:
         yield "operands are staged by the invocations of a workgroup"
     elif not all(_is_power_of_two(size) and size <= lanes for size in (depth, *sizes)):

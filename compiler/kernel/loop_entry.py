@@ -9,12 +9,14 @@ and the host dispatches the entry again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from math import prod
 
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Value
+from orchestrion.compiler.ir.dims import Size
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.sequencer import ll_seq
 from orchestrion.schema.dtypes import BY_NAME
@@ -197,7 +199,7 @@ class _Loop:
 
     def _loop(self, op: ll_seq.Loop) -> None:
         most = (1 << 32) - 1 if op.most is None else op.most.value
-        loop = self.b.begin_while(self.b.const(most, "ui32"), self._predicate(op))
+        loop = self.b.begin_while(self.b.word(most), self._predicate(op))
         self.run(op.body.block)
         self.b.end_while(loop, self._predicate(op))
 
@@ -239,12 +241,14 @@ class _Loop:
 
     def _store_each(self, count: int, target: Value, first: int, value: Callable[[Value], Value]) -> None:
         """Stores a value per element, by its number, from an element of a binding on."""
-        b = self.b
-        loop = b.begin_loop(b.index(0), b.index(count), b.index(1), []) if count > 1 else None
-        at = loop.index if loop is not None else b.index(0)
-        b.store(value(at), self.bindings[target], self._moved(at, first))
-        if loop is not None:
-            b.end_loop(loop, [])
+        with self._each(count) as at:
+            self.b.store(value(at), self.bindings[target], self._moved(at, first))
+
+    @contextmanager
+    def _each(self, count: Size) -> Iterator[Value]:
+        """The code for each of `count` numbers, in a loop if there are several."""
+        with self.b.indices(count) if count > 1 else nullcontext(self.b.index(0)) as at:
+            yield at
 
     def _moved(self, index: Value, by: int) -> Value:
         return self.b.op("add", index, self.b.index(by))
@@ -265,21 +269,18 @@ class _Loop:
         if schedule is None:
             raise CompileError(list(diagnose(body.ops)))
         code, count = emit(body, schedule, machine_of_parts(self.machine), op.loc), invocations(body, schedule)
-        loop = b.begin_loop(b.index(0), b.index(count), b.index(1), []) if count > 1 else None
-        place = b.index(0) if loop is None else loop.index
-        for argument, binding, offset in zip(code.arguments, op.bindings, op.offsets.ints, strict=True):
-            self._move_accesses(argument, offset)
-            argument.replace_by(self.bindings[binding])
-        for inner in [inner for top in code for inner in top.walk()]:
-            if isinstance(inner, k.WorkgroupId | k.LocalId):
-                inner.output.replace_by(place if isinstance(inner, k.WorkgroupId) else b.const(0, "ui32"))
-                inner.erase()
-        for inner in code.ops:
-            inner.detach()
-            if not isinstance(inner, k.Return):
-                b.block.append(inner)
-        if loop is not None:
-            b.end_loop(loop, [])
+        with self._each(count) as place:
+            for argument, binding, offset in zip(code.arguments, op.bindings, op.offsets.ints, strict=True):
+                self._move_accesses(argument, offset)
+                argument.replace_by(self.bindings[binding])
+            for inner in list(code.walk()):
+                if isinstance(inner, k.WorkgroupId | k.LocalId):
+                    inner.output.replace_by(place if isinstance(inner, k.WorkgroupId) else b.word(0))
+                    inner.erase()
+            for inner in code.ops:
+                inner.detach()
+                if not isinstance(inner, k.Return):
+                    b.block.append(inner)
 
     def _move_accesses(self, binding: Value, offset: int) -> None:
         """Adds an offset in bytes to the indices of all accesses to a binding of a part."""

@@ -23,7 +23,7 @@ Group = tuple[Value, ...]
 
 def pack_lanes(b: KernelBuilder, lanes: int) -> None:
     """Packs, in the entry of a builder, what is stored to `lanes` neighbours of a binding."""
-    ops = [op for top in b.entry for op in top.walk()]
+    ops = list(b.entry.walk())
     packing = _Packing(b, {op: number for number, op in enumerate(ops)})
     for stores in _neighbouring_stores(ops, b, lanes):
         packing.pack(stores)

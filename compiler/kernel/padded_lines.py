@@ -18,10 +18,10 @@ from orchestrion.compiler.ir.dims import is_dynamic, numbers
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.structural import Pad, Reshape
 
+from .blocks import each
 from .elemental import Elemental
 from .index import Index, delinearize, linearize
 from .rules import scalar_index, shape_of, unpadded
-from .shared_loops import each
 
 #: writes a value at a position of the result
 Write = Callable[[Value, Value], None]

@@ -49,7 +49,7 @@ def has_pairs(dot: DotGeneral) -> bool:
 
 def pair_panel_bytes(dot: DotGeneral, schedule: Schedule) -> int:
     """Bytes of the shared arrays of a workgroup: results, and both panels, of words and of f32."""
-    rows, columns = (schedule.count("tile", dim) * schedule.local(dim) for dim in ("m", "n"))
+    rows, columns = (schedule.block(dim) for dim in ("m", "n"))
     depth = prod(slice_of(dot, schedule.count("stage", "out"))[1:])
     return 4 * (rows * columns + (depth + depth // PAIR) * (rows + columns))
 

@@ -13,7 +13,7 @@ are added in blocks of 64, as by other schedules (`loops.Nest`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
@@ -25,11 +25,11 @@ from orchestrion.compiler.ir.dims import Shape, ceildiv, is_dynamic, numbers
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 
 from .axes import Axes
+from .blocks import DotBlock, Finish
 from .body import Extents
 from .builder import KernelBuilder
 from .dialect import Load, Scalar
 from .dots import remember, together, vector_sums
-from .elemental import Elemental
 from .grid import dot_places
 from .index import Index, delinearize, linearize
 from .joined_axes import UnitFactors, units_of
@@ -38,14 +38,11 @@ from .operands import bf16_of, is_read, packed_tile
 from .reductions import Factors
 from .rules import element_of, shape_of
 from .schedule import Schedule
-from .shared_loops import each
 
 #: most groups of columns that have code of their own in the loop that fetches a panel
 MAX_GROUPS = 4
 #: fewest elements of an operand with panels in memory that caches are asked for; they may hold fewer between calls
 MIN_PREFETCHED = 16 << 10
-#: computes the results at a place of the dot whose element is known, and writes them
-Finish = Callable[[Index], None]
 
 
 def slice_of(dot: DotGeneral, depth: int) -> tuple[int, int, int]:
@@ -87,7 +84,7 @@ def shared_elements(dot: DotGeneral, schedule: Schedule) -> int:
     """Elements of the shared arrays of a workgroup: its block of sums or a strip, and the panels of operands, or the
     sums of another slice.
     """
-    rows, columns = (schedule.count("tile", dim) * schedule.local(dim) for dim in ("m", "n"))
+    rows, columns = (schedule.block(dim) for dim in ("m", "n"))
     if (out := schedule.find("stage", "out")) is not None and out.how in ("stream", "lanes"):
         return rows * columns * (1 + schedule.count("vectorize", "k"))
     slice = slice_of(dot, schedule.count("stage", "out"))
@@ -118,29 +115,24 @@ class Panel:
         `place`: along the contracted axes, from the start of the slice.
         """
         b = self.builder
-        word = b.op("convert", place, to="ui32")
+        word = b.word(place)
         outer, pitch, inner = (number, self.depth, word) if self.deep else (word, self.size, number)
-        return b.op("add", b.op("multiply", outer, b.const(pitch, "ui32")), inner)
+        return b.place(outer, pitch, inner)
 
 
 @dataclass
-class PanelDot:
+class PanelDot(DotBlock):
     """A block of results under construction. Its vectors are parts of its rows. If they lie along `m`, the block is
     transposed: its rows are columns of the result, and its left operand is the right one of the dot.
 
-    `place`: the block along the dimensions of the grid. `writes`: whether this workgroup writes its block. `height`:
-    the rows that are computed before they are finished, those of the block or of a strip; `strip`: the first one in the
-    block; `first_row`: in the matrix.
+    `height`: the rows that are computed before they are finished, those of the block or of a strip; `strip`: the first
+    one in the block; `first_row`: in the matrix.
     """
 
     #: whether blocks of one slice are computed in strips
     in_strips: ClassVar[bool] = True
-
-    elemental: Elemental
-    dot: DotGeneral
-    schedule: Schedule
-    place: dict[str, Value]
-    writes: Value
+    #: whether the schedule says how long slices along the reduction are; otherwise one slice is everything
+    in_slices: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         b, dot, schedule = self.builder, self.dot, self.schedule
@@ -160,21 +152,16 @@ class PanelDot:
         self.is_padded = guard is not None and guard.how == "pad"
         if guard is not None and not self.is_padded:
             self.start = b.op("minimum", self.start, b.index(self.column_count - self.columns))
-        self.has_strips, zero = self.in_strips and not self.is_sliced, b.const(0, "ui32")
+        self.has_strips, zero = self.in_strips and not self.is_sliced, b.word(0)
         self.strip, self.height = zero, self.tile[0] if self.has_strips else self.rows
         self.tile_row, self.tile_column = zero, b.local_id()
         if not self.has_strips:
-            groups = b.const(schedule.local(across), "ui32")
+            groups = b.word(schedule.local(across))
             self.tile_row = b.op("unchecked_divide", b.local_id(), groups)
             self.tile_column = b.op("unchecked_remainder", b.local_id(), groups)
         self.zero = b.const(0, element_of(dot.out))
         self.block = self._sums()
         self.left, self.right = self._panel(True), self._panel(False)
-
-    @property
-    def builder(self) -> KernelBuilder:
-        """The builder of the code."""
-        return self.elemental.builder
 
     def _sums(self) -> Value:
         """The array of the sums of the block."""
@@ -182,7 +169,9 @@ class PanelDot:
 
     def _division(self) -> tuple[tuple[int, ...], tuple[int, int, int]]:
         """The sizes of the contracted axes, and how slices divide them."""
-        return numbers(contracted(self.dot)), slice_of(self.dot, self.schedule.count("stage", "out"))
+        return numbers(contracted(self.dot)), slice_of(
+            self.dot, self.schedule.count("stage", "out") if self.in_slices else 0
+        )
 
     def _panel(self, left: bool) -> Panel | None:
         """The panel of an operand of the block; None if it has none."""
@@ -207,7 +196,6 @@ class PanelDot:
         return Panel(b, array, size, depth, left and along, turned)
 
     def emit(self, finish: Finish) -> None:
-        """The code of the block."""
         if self.has_strips:
             self._strips(finish)
         else:
@@ -221,7 +209,7 @@ class PanelDot:
         if not self.is_sliced:
             self._slice((), (b.index(0), b.index(size), size))
         else:
-            with self._each(b.const(self.rows, "ui32"), self.columns) as (row, column):
+            with self._each(b.word(self.rows), self.columns) as (row, column):
                 b.store_shared(self.zero, self.block, self._at(row, column))
             steps = zip(self.sizes[: axis + 1], [1] * axis + [places], strict=True)
             loops = [b.begin_loop(b.index(0), b.index(count), b.index(step), ()) for count, step in steps]
@@ -231,10 +219,6 @@ class PanelDot:
             for loop in reversed(loops):
                 b.end_loop(loop, ())
 
-    def _each(self, outer: Value, inner: int) -> AbstractContextManager[tuple[Value, Value]]:
-        """As `each`, for the invocations of this workgroup."""
-        return each(self.builder, self.schedule.workgroup_size, outer, inner)
-
     @property
     def is_sliced(self) -> bool:
         """Whether the sums of the block are those of several slices."""
@@ -242,8 +226,7 @@ class PanelDot:
 
     def _at(self, row: Value, column: Value) -> Value:
         """The position of a result in the block, as a word."""
-        b = self.builder
-        return b.op("add", b.op("multiply", row, b.const(self.columns, "ui32")), column)
+        return self.builder.place(row, self.columns, column)
 
     # panels
 
@@ -279,22 +262,21 @@ class PanelDot:
         b, size = self.builder, self.sizes[0]
         bounds = b.index(0), b.index(size), size
         base = self._fetch_panels((), bounds)
-        loop = b.begin_loop(self.strip, self._rows_of(self.rows), b.const(self.height, "ui32"), ())
-        self.strip, first = loop.index, self.first_row
-        self.first_row = b.op("add", first, b.op("convert", self.strip, to=b.index_type))
-        self._multiply((), bounds, base)
-        b.barrier()  # the results are there
-        self._finish(finish)
-        b.barrier()  # the results are read
-        b.end_loop(loop, ())
+        with b.words(self._rows_of(self.rows), self.strip, self.height) as strip:
+            self.strip, first = strip, self.first_row
+            self.first_row = b.op("add", first, b.index(self.strip))
+            self._multiply((), bounds, base)
+            b.barrier()  # the results are there
+            self._finish(finish)
+            b.barrier()  # the results are read
 
     def _rows_of(self, most: int) -> Value:
         """The rows from the first one on that the matrix has, up to a number of which blocks or strips are made."""
         b = self.builder
         if self.row_count % most == 0:
-            return b.const(most, "ui32")
-        left = b.op("convert", b.op("subtract", b.index(self.row_count), self.first_row), to="ui32")
-        return b.op("minimum", b.const(most, "ui32"), left)
+            return b.word(most)
+        left = b.word(b.op("subtract", b.index(self.row_count), self.first_row))
+        return b.op("minimum", b.word(most), left)
 
     def _fetch(
         self, panel: Panel, left: bool, outer: Sequence[Value], bounds: tuple[Value, Value], base: Value
@@ -304,10 +286,10 @@ class PanelDot:
         ends = [bounds, *((b.index(0), b.index(size)) for size in self.sizes[len(outer) + 1 :])]
         loops = [b.begin_loop(*end, b.index(1), ()) for end in ends[:-1]]
         places, (first, end) = [*outer, *(loop.index for loop in loops)], ends[-1]
-        count = b.op("convert", b.op("subtract", end, first), to="ui32")
+        count = b.word(b.op("subtract", end, first))
 
         def along(place: Value) -> list[Value]:
-            return [*places, b.op("add", first, b.op("convert", place, to=b.index_type))]
+            return [*places, b.op("add", first, b.index(place))]
 
         def copy(place: Value, number: Value) -> None:
             at = b.op("subtract", linearize(b, along(place), self.sizes), base)
@@ -335,32 +317,28 @@ class PanelDot:
             with self._each(count, size) as element:
                 yield [element]
             return
-        numbers = [b.op("add", b.const(first, "ui32"), b.local_id()) for first in range(0, size, lanes)]
-        loop = b.begin_loop(b.const(0, "ui32"), count, b.const(1, "ui32"), ())
-        yield [(loop.index, number) for number in numbers]
-        b.end_loop(loop, ())
+        numbers = [b.op("add", b.word(first), b.local_id()) for first in range(0, size, lanes)]
+        with b.words(count) as place:
+            yield [(place, number) for number in numbers]
 
     @contextmanager
     def _rows_and_places(self, panel: Panel, count: Value, lanes: int) -> Iterator[tuple[Value, Value]]:
         """Loops over the rows of a panel and groups of `lanes` of its `count` places: the row and the first place. The
         last group is moved back, so that it ends at the last place.
         """
-        b, zero = self.builder, self.builder.const(0, "ui32")
-        rows = b.begin_loop(zero, b.const(panel.size, "ui32"), b.const(1, "ui32"), ())
-        places = b.begin_loop(zero, count, b.const(lanes, "ui32"), ())
-        yield rows.index, b.op("minimum", places.index, b.op("subtract", count, b.const(lanes, "ui32")))
-        b.end_loop(places, ())
-        b.end_loop(rows, ())
+        b = self.builder
+        with b.words(panel.size) as row, b.words(count, step=lanes) as first:
+            yield row, b.op("minimum", first, b.op("subtract", count, b.word(lanes)))
 
     def _turn(self, panel: Panel, count: Value, base: Value, along: Callable[[Value], list[Value]]) -> None:
         """Copies `count` places of columns whose places are neighbours in memory: squares of vectors, transposed."""
         b, lanes = self.builder, self.lanes
-        groups = b.op("unchecked_divide", b.op("add", count, b.const(lanes - 1, "ui32")), b.const(lanes, "ui32"))
+        groups = b.op("unchecked_divide", b.op("add", count, b.word(lanes - 1)), b.word(lanes))
         with self._each(groups, panel.size // lanes) as (group, square):
-            place = b.op("multiply", group, b.const(lanes, "ui32"))
-            place = b.op("minimum", place, b.op("subtract", count, b.const(lanes, "ui32")))
-            column = b.op("multiply", square, b.const(lanes, "ui32"))
-            numbers = [b.op("add", column, b.const(at, "ui32")) for at in range(lanes)]
+            place = b.op("multiply", group, b.word(lanes))
+            place = b.op("minimum", place, b.op("subtract", count, b.word(lanes)))
+            column = b.op("multiply", square, b.word(lanes))
+            numbers = [b.op("add", column, b.word(at)) for at in range(lanes)]
             turned = b.transpose([self._neighbours(number, along(place)) for number in numbers])
             at = b.op("subtract", linearize(b, along(place), self.sizes), base)
             for number, vector in enumerate(turned):
@@ -372,8 +350,8 @@ class PanelDot:
         found = b.load_lanes(load, self.lanes)
         if b.dtype(found) != "ui16":
             return found
-        places = b.vector([b.const(BF16_SHIFT, "ui32")] * self.lanes)
-        return b.op("bitcast", b.op("unchecked_shift_left", b.op("convert", found, to="ui32"), places), to="f32")
+        places = b.vector([b.word(BF16_SHIFT)] * self.lanes)
+        return b.op("bitcast", b.op("unchecked_shift_left", b.word(found), places), to="f32")
 
     def _load(self, left: bool, number: Value, along: Sequence[Value]) -> Load:
         """The load of an element of an operand that is read, and perhaps widened."""
@@ -385,7 +363,7 @@ class PanelDot:
 
     def _factor(self, left: bool, number: Value, along: Sequence[Value]) -> Value:
         """The element of an operand at a row or column of the block."""
-        position = self.builder.op("convert", number, to=self.builder.index_type)
+        position = self.builder.index(number)
         row, column = (self._row(position, self.rows), None) if left else (None, self._column(position))
         (value,) = self.elemental.run(self._factors(row, column)(left, along))
         return value
@@ -427,26 +405,21 @@ class PanelDot:
         vectors, in the block.
         """
         b, (count, width) = self.builder, self.tile
-        branch, across = None, self.columns // width
-        lanes, all_tiles = self.schedule.workgroup_size, self.rows // count * across
-        if self.has_strips and across < lanes:
-            branch = b.begin_if(b.op("compare_lt", b.local_id(), b.const(across, "ui32")))
-        elif not self.has_strips and self.row_count % self.rows != 0:
+        across, lanes, busy = self.columns // width, self.schedule.workgroup_size, None
+        all_tiles = across if self.has_strips else self.rows // count * across
+        if not self.has_strips and self.row_count % self.rows != 0:
             tiles = b.op("add", b.op("subtract", b.index(self.row_count), self.first_row), b.index(count - 1))
             tiles = b.op("unchecked_divide", tiles, b.index(count))
-            busy = b.op("convert", b.op("multiply", tiles, b.index(across)), to="ui32")
-            busy = b.op("minimum", busy, b.const(all_tiles, "ui32")) if all_tiles < lanes else busy
-            branch = b.begin_if(b.op("compare_lt", b.local_id(), busy))
-        elif not self.has_strips and all_tiles < lanes:
-            branch = b.begin_if(b.op("compare_lt", b.local_id(), b.const(all_tiles, "ui32")))
-        first = b.op("multiply", self.tile_row, b.const(count, "ui32"))
-        rows = [b.op("add", first, b.const(at, "ui32")) for at in range(count)]
-        column = b.op("multiply", self.tile_column, b.const(width, "ui32"))
-        starts = (min(at, width - self.lanes) for at in range(0, width, self.lanes))  # the last ends with the tile
-        vectors = [b.op("add", column, b.const(at, "ui32")) for at in starts]
-        yield rows, vectors
-        if branch is not None:
-            b.end_if(branch)
+            busy = b.word(b.op("multiply", tiles, b.index(across)))
+            busy = b.op("minimum", busy, b.word(all_tiles)) if all_tiles < lanes else busy
+        elif all_tiles < lanes:
+            busy = b.word(all_tiles)
+        with b.when(None if busy is None else b.op("compare_lt", b.local_id(), busy)):
+            first = b.op("multiply", self.tile_row, b.word(count))
+            rows = [b.op("add", first, b.word(at)) for at in range(count)]
+            column = b.op("multiply", self.tile_column, b.word(width))
+            starts = (min(at, width - self.lanes) for at in range(0, width, self.lanes))  # the last ends with the tile
+            yield rows, [b.op("add", column, b.word(at)) for at in starts]
 
     def _add_products(
         self,
@@ -479,12 +452,11 @@ class PanelDot:
         block.
         """
         b, lanes = self.builder, self.lanes
-        positions = [self._row(b.op("convert", row, to=b.index_type), len(rows)) for row in rows]
+        positions = [self._row(b.index(row), len(rows)) for row in rows]
         of_rows = [self._factors(row, None) for row in positions] if self.left is None else []
-        columns = [b.op("add", first, b.const(lane, "ui32")) for first in vectors for lane in range(lanes)]
+        columns = [b.op("add", first, b.word(lane)) for first in vectors for lane in range(lanes)]
         of_columns = [
-            self._factors(None, self._column(b.op("convert", column, to=b.index_type)))
-            for column in (columns if self.right is None else ())
+            self._factors(None, self._column(b.index(column))) for column in (columns if self.right is None else ())
         ]
 
         def factors(reduced: Sequence[Value]) -> Scalars:
@@ -519,8 +491,8 @@ class PanelDot:
         """
         b, width = self.builder, self.builder.index(self.columns)
         rows = self.rows if is_dynamic(self.row_count) else min(self.rows, int(self.row_count))
-        tile_row = b.op("add", b.op("unchecked_divide", self.strip, b.const(self.tile[0], "ui32")), self.tile_row)
-        first = b.op("multiply", b.op("convert", tile_row, to=b.index_type), b.index(prod(self.sizes)))
+        tile_row = b.op("add", b.op("unchecked_divide", self.strip, b.word(self.tile[0])), self.tile_row)
+        first = b.op("multiply", b.index(tile_row), b.index(prod(self.sizes)))
         apart = b.index(ceildiv(self.columns, ceildiv(rows, self.tile[0])))
         element = b.op("multiply", b.op("add", first, place), apart)
         column = b.op("add", width, b.op("unchecked_remainder", element, width))
@@ -533,23 +505,19 @@ class PanelDot:
     def _finish(self, finish: Finish) -> None:
         """Writes the results of the block that exist, and that no other block has."""
         b = self.builder
-        branch = b.begin_if(self.writes)
-        count = self._rows_of(self.height)
-        lanes, own = self.schedule.workgroup_size, None
-        if self.columns < lanes or self.columns % lanes == 0:
-            with self._each(count, self.columns) as (row, column):
-                self._write(row, column, finish)
-        else:  # a result may replace an operand, so none is computed twice
-            loop = b.begin_loop(b.const(0, "ui32"), count, b.const(1, "ui32"), ())
-            for first in range(0, self.columns, lanes):
-                start = min(first, self.columns - lanes)
-                if start < first:
-                    own = b.begin_if(b.op("compare_ge", b.local_id(), b.const(first - start, "ui32")))
-                self._write(loop.index, b.op("add", b.const(start, "ui32"), b.local_id()), finish)
-            if own is not None:
-                b.end_if(own)
-            b.end_loop(loop, ())
-        b.end_if(branch)
+        with b.when(self.writes):
+            count = self._rows_of(self.height)
+            lanes = self.schedule.workgroup_size
+            if self.columns < lanes or self.columns % lanes == 0:
+                with self._each(count, self.columns) as (row, column):
+                    self._write(row, column, finish)
+            else:  # a result may replace an operand, so none is computed twice
+                with b.words(count) as row:
+                    for first in range(0, self.columns, lanes):
+                        start = min(first, self.columns - lanes)
+                        own = b.op("compare_ge", b.local_id(), b.word(first - start)) if start < first else None
+                        with b.when(own):
+                            self._write(row, b.op("add", b.word(start), b.local_id()), finish)
 
     def _sum(self, row: Value, column: Value) -> Value:
         """The sum of a result, from its row and column in the block, as words."""
@@ -557,14 +525,13 @@ class PanelDot:
 
     def _write(self, row: Value, column: Value, finish: Finish) -> None:
         b = self.builder
-        across = self._column(b.op("convert", column, to=b.index_type))
+        across = self._column(b.index(column))
         own = None
         if self.is_padded:
-            own = b.begin_if(b.op("compare_lt", across, b.index(self.column_count)))
+            own = b.op("compare_lt", across, b.index(self.column_count))
         elif self.start is not self.first_column:
-            own = b.begin_if(b.op("compare_ge", across, self.first_column))
-        at = self._result(b.op("add", self.first_row, b.op("convert", row, to=b.index_type)), across)
-        remember(b, self.dot, [at], [self._sum(row, column)])
-        finish(at)
-        if own is not None:
-            b.end_if(own)
+            own = b.op("compare_ge", across, self.first_column)
+        with b.when(own):
+            at = self._result(b.op("add", self.first_row, b.index(row)), across)
+            remember(b, self.dot, [at], [self._sum(row, column)])
+            finish(at)

@@ -8,6 +8,7 @@ from orchestrion.compiler.flow.layout import has_layout
 from orchestrion.compiler.flow.merge import Merge
 from orchestrion.compiler.flow.scatter import Scatter
 from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.scalars.lowering import refusal
 from orchestrion.compiler.sequencer.ll_seq import LoadInput, StoreOutput
 from orchestrion.compiler.stablehlo.ops.base import dtype_of, is_supported
 from orchestrion.compiler.stablehlo.ops.contraction import Return as RegionReturn
@@ -16,7 +17,6 @@ from orchestrion.compiler.stablehlo.ops.flow_ops import LineFft, RowSolve
 from orchestrion.compiler.stablehlo.ops.structural import Constant, Reshape
 
 from .elemental import ELEMENT_RULES
-from .lowering import refusal
 from .rules import INLINE_CONSTANT_BYTES
 
 

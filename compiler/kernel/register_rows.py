@@ -78,7 +78,7 @@ class RegisterRow(Row):
         """The share of this invocation, in runs of neighbours that are loaded and stored together."""
         b, lanes, width = self.builder, self.lanes, self._width(length)
         runs, each, certain = length // width, self._each(length), self.span.bounds(length)[0] // width
-        local = b.index(0) if lanes == 1 else b.op("convert", self.local, to=b.index_type)
+        local = b.index(0) if lanes == 1 else b.index(self.local)
         ordered = self._in_order()
         share = []
         for number in range(each):

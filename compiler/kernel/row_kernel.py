@@ -61,16 +61,14 @@ class Row(ElementalCode):
                 self._reduce(op)
             elif op in bound:
                 self._bind(op.results[0], self.elemental.element(op.results[0], self._at(op.results[0])))
-        b = self.builder
-        branch = b.begin_if(writes)
         lengths = {elements(value) // self.rows for value, _ in outputs}
-        ordered = sorted(lengths, key=lambda size: (typical(size), str(size)))
         shares = [
-            ([output for output in outputs if elements(output[0]) // self.rows == length], length) for length in ordered
+            ([output for output in outputs if elements(output[0]) // self.rows == length], length)
+            for length in sorted(lengths, key=lambda size: (typical(size), str(size)))
         ]
-        for share in shares:
-            self._write(*share)
-        b.end_if(branch)
+        with self.builder.when(writes):
+            for share in shares:
+                self._write(*share)
         for share in shares:
             self._write_rest(*share, writes)
 
@@ -92,7 +90,7 @@ class Row(ElementalCode):
         b, shape = self.builder, shape_of(value)
         length, first = prod(shape) // self.rows, row_axes(shape, self.rows)
         position = b.index(0) if position is None else position
-        linear = b.op("add", b.op("multiply", self.number, b.index(length)), position)
+        linear = b.place(self.number, length, position)
         if first is None:
             return Index(b, shape, None, linear)
         coordinates = delinearize(b, self.number, shape[:first]) + delinearize(b, position, shape[first:])
@@ -154,29 +152,24 @@ class Row(ElementalCode):
 
     def _place(self, array: Value, position: Value) -> Value:
         """The place in an array of the element at a position in the row."""
-        return self.builder.inside(array, self.builder.op("convert", position, to="ui32"))
+        return self.builder.inside(array, self.builder.word(position))
 
     # results
 
     def _write(self, outputs: Sequence[Result], length: Size) -> None:
         """The row's share of results that have `length` elements per row."""
         b = self.builder
-        if self.lanes == 1:
-            loop = b.begin_loop(b.index(0), b.index(length), b.index(1), ())
-        else:
-            first = b.op("convert", self.local, to=b.index_type)
-            loop = b.begin_loop(first, b.index(self._whole(length)), b.index(self.lanes), ())
-        self._write_at(outputs, loop.index)
-        b.end_loop(loop, ())
+        first = 0 if self.lanes == 1 else self.local
+        with b.indices(self._whole(length), first, self.lanes) as position:
+            self._write_at(outputs, position)
 
     def _write_rest(self, outputs: Sequence[Result], length: Size, writes: Value) -> None:
         """The elements of results that `_write` leaves."""
         b, whole = self.builder, self._whole(length)
         if whole == length:
             return
-        branch = b.begin_if(b.op("and", writes, b.op("compare_lt", self.local, b.word(length - whole))))
-        self._write_at(outputs, b.op("add", b.op("convert", self.local, to=b.index_type), b.index(whole)))
-        b.end_if(branch)
+        with b.when(b.op("and", writes, b.op("compare_lt", self.local, b.word(length - whole)))):
+            self._write_at(outputs, b.op("add", b.index(self.local), b.index(whole)))
 
     def _whole(self, length: Size) -> Size:
         """Number of elements of a row that loops take: the same for all invocations if those are lanes of vectors."""

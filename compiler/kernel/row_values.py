@@ -19,10 +19,9 @@ from orchestrion.compiler.stablehlo.ops.costs import cost_of, is_expensive
 from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
 
 from .loops import loop_iterations
-from .machine import Machine
+from .machine import MAX_SHARED_BYTES, Machine, shared_bytes
 from .parts import FEW_PARTS
 from .reduction_limits import longest
-from .workgroup_limits import MAX_SHARED_BYTES, shared_bytes
 
 #: bytes of shared memory for values that several passes need; partial results take the rest that every device has
 MAX_SHARED_ROW_BYTES = 8 << 10

@@ -133,6 +133,15 @@ class Schedule:
         step = self.find("bind", dim)
         return step.count if step is not None and step.how == "local" else 1
 
+    def block(self, dim: str) -> int:
+        """Places along a dimension that a workgroup computes, if its invocations divide the dimension."""
+        return self.count("tile", dim) * self.local(dim)
+
+    @property
+    def guards(self) -> dict[str, str]:
+        """Dimension -> how tiles end at its edge."""
+        return {step.dim: step.how for step in self.named("guard")}
+
     @property
     def library(self) -> Step | None:
         """The step that names a library kernel; None in a schedule of loops."""

@@ -11,7 +11,7 @@ from orchestrion.schema.dtypes import BOOL, BY_NAME, FLOAT, DType
 
 from . import dialect as k
 from .builder import Function, body_of
-from .workgroup_limits import shared_bytes
+from .machine import shared_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +75,9 @@ def _check_body(entry: Entry) -> None:
     if len(entry.body.blocks) != 1 or not isinstance(entry.body.block.last, k.Return):
         raise _wrong(entry, "needs a body of one block that ends with kernel.return")
     block = entry.body.block
-    for outer in block:
-        for op in outer.walk():
-            if op.name not in k.DIALECT.ops or (isinstance(op, k.Return) and op is not block.last):
-                raise _wrong(op, "has no place in the body of a kernel")
+    for op in block.walk():
+        if op.name not in k.DIALECT.ops or (isinstance(op, k.Return) and op is not block.last):
+            raise _wrong(op, "has no place in the body of a kernel")
     if len(entry.bindings) != len(block.arguments):
         raise _wrong(entry, f"has {len(entry.bindings)} bindings and {len(block.arguments)} arguments")
 

@@ -12,9 +12,10 @@ from functools import partial
 
 from orchestrion.compiler.ir.core import Value
 
+from .blocks import Finish
 from .dots import vector_sums
 from .loops import BLOCK
-from .panels import Finish, PanelDot
+from .panels import PanelDot
 from .rules import element_of
 
 
@@ -22,6 +23,7 @@ class StreamedDot(PanelDot):
     """A block of results under construction, without panels of operands."""
 
     in_strips = False
+    in_slices = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -29,28 +31,21 @@ class StreamedDot(PanelDot):
 
     def emit(self, finish: Finish) -> None:
         b, (length,) = self.builder, self.sizes
-        with self._each(b.const(self.rows, "ui32"), self.columns) as (row, column):
+        with self._each(b.word(self.rows), self.columns) as (row, column):
             for array in (self.sums, self.block):
                 b.store_shared(self.zero, array, self._at(row, column))
         b.barrier()  # the sums are there
-        blocks = b.begin_loop(b.index(0), b.index(length), b.index(BLOCK), ())
-        end = b.op("add", blocks.index, b.index(BLOCK))
-        end = b.op("minimum", end, b.index(length)) if length % BLOCK else end
-        step = self.schedule.count("stage", "out")
-        passes = b.begin_loop(blocks.index, end, b.index(step), ())
-        last = b.op("add", passes.index, b.index(step))
-        self._pass(passes.index, b.op("minimum", last, end) if length % step else last)
-        b.barrier()  # all columns have the products of the pass
-        b.end_loop(passes, ())
-        self._add_block()
-        b.barrier()  # the sums are zeros, and the results are there
-        b.end_loop(blocks, ())
+        with b.indices(length, step=BLOCK) as block:
+            end = b.op("add", block, b.index(BLOCK))
+            end = b.op("minimum", end, b.index(length)) if length % BLOCK else end
+            step = self.schedule.count("stage", "out")
+            with b.indices(end, block, step) as first:
+                last = b.op("add", first, b.index(step))
+                self._pass(first, b.op("minimum", last, end) if length % step else last)
+                b.barrier()  # all columns have the products of the pass
+            self._add_block()
+            b.barrier()  # the sums are zeros, and the results are there
         self._finish(finish)
-
-    def _division(self) -> tuple[tuple[int, ...], tuple[int, int, int]]:
-        """The size of the contracted axis, which passes divide."""
-        sizes, _ = super()._division()
-        return sizes, (0, sizes[0], 1)
 
     def _pass(self, first: Value, end: Value) -> None:
         """Adds the products of a range of places to the sums of a tile."""

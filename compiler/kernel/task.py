@@ -14,12 +14,12 @@ from orchestrion.schema.dtypes import BY_NAME, FLOAT
 from .body import Body, count_of
 from .dialect import VECTOR
 from .emit import THREAD, emit
-from .legality import MAX_PRODUCTS
+from .legality import MAX_PRODUCTS, problems
 from .machine import Machine
 from .operands import packed_tile
 from .reduction_limits import FEW_REDUCTIONS, longest, max_elements
 from .rules import element_of
-from .schedule import Step
+from .schedule import Schedule, Step
 
 #: longest reduction, in elements, that never deserves a workgroup; longer ones do if they are few
 LONG_REDUCTION = 256
@@ -154,6 +154,23 @@ class Task:
         return _are_last(dims.lhs_contract, tensor_of(hero.lhs).rank) and _are_last(
             dims.rhs_contract, tensor_of(hero.rhs).rank
         )
+
+    def if_legal(self, schedule: Schedule) -> Schedule | None:
+        """The schedule if it fits the body on the machine, else None."""
+        return None if any(problems(self.body, schedule, self.machine)) else schedule
+
+    def block(self, dims: str, tile: tuple[int, int], local: tuple[int, int]) -> list[Step | None]:
+        """The steps of a block of a workgroup, along two dimensions: the tile of an invocation, the invocations, and
+        guards. The last block is clamped along the first dimension, and moved back along the second.
+        """
+        extents, sizes = self.body.extents, [size * count for size, count in zip(tile, local, strict=True)]
+        return [
+            *(Step("tile", dim, count=count) for dim, count in zip(dims, tile, strict=True)),
+            Step("bind", "grid", "workgroup"),
+            *(Step("bind", dim, "local", count) for dim, count in zip(dims, local, strict=True) if count > 1),
+            Step("guard", dims[0], "clamp") if extents[dims[0]] % sizes[0] != 0 else None,
+            edge_guard(dims[1], extents[dims[1]], sizes[1], 0),
+        ]
 
     def lanes(self, columns: int) -> Step | None:
         """The step that vectorizes a tile with that many columns; None if it is not vectorized."""

@@ -15,39 +15,99 @@ Invocation `p` of 16 sums the products of factor `p`. All 16 fetch and transform
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial, reduce
 from itertools import chain, product
 from math import prod
+from typing import Final
 
+from orchestrion.compiler.flow.dialect import Windows
 from orchestrion.compiler.ir.core import Value
-from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
+from orchestrion.compiler.ir.dims import ceildiv, is_dynamic, numbers
+from orchestrion.compiler.stablehlo.ops.contraction import HIGHEST, DotGeneral
 
+from .blocks import DotBlock, Finish
 from .body import Extents
 from .builder import KernelBuilder
 from .dots import remember
-from .elemental import ElementalCode
 from .index import Index, delinearize
-from .loops import Scalars, sequential
-from .panels import Finish
+from .loops import sequential
 from .reductions import reduction_of_dot
-from .result_squares import FACTORS, LINE, RESULTS, Squares, pitches
 from .rules import element_of, shape_of
 from .schedule import Schedule
-from .shared_loops import each
+
+#: factors of a square, and invocations of a workgroup
+FACTORS: Final = 16
+#: elements of f32 in a line of a cache
+LINE: Final = 16
+#: results of a square
+RESULTS: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Squares:
+    """Squares of 2 x 2 results of a convolution. `counts`: squares along the free axes of its left operand, of which
+    the last two are those of the windows. `window`, `channel`: positions among the contracted axes; `channels`: number
+    of elements along the last.
+    """
+
+    counts: tuple[int, ...]
+    window: tuple[int, int]
+    channel: int
+    channels: int
+
+    @property
+    def rows(self) -> int:
+        """Results of all squares, with those behind the edges: the rows that the grid divides."""
+        return RESULTS * prod(self.counts)
+
+    @classmethod
+    def of(cls, dot: DotGeneral) -> Squares | None:
+        """The squares of a dot; None if it does not sum windows of 3 x 3, side by side, over one axis of channels, or
+        has the precision HIGHEST.
+        """
+        windows, dims = dot.lhs.defining_op, dot.dimensions
+        if dot.precision_config == HIGHEST or not isinstance(windows, Windows):
+            return None
+        if dims.lhs_batch or is_dynamic(*shape_of(dot.lhs), *shape_of(dot.rhs)):
+            return None
+        shape = numbers(shape_of(dot.lhs))
+        axes, free, contract = windows.axes.ints, dims.free(len(shape), True), list(dims.lhs_contract)
+        own = (len(shape) - 2, len(shape) - 1)
+        others = [at for at, axis in enumerate(contract) if axis not in own]
+        plain = windows.sizes.sizes == (3, 3) and windows.strides.sizes == windows.dilations.sizes == (1, 1)
+        if not plain or tuple(free[-2:]) != tuple(axes) or len(contract) != 3 or len(others) != 1:
+            return None
+        *outer, height, width = (shape[axis] for axis in free)
+        counts = (*outer, ceildiv(height, 2), ceildiv(width, 2))
+        window = contract.index(own[0]), contract.index(own[1])
+        return cls(counts, window, others[0], shape[contract[others[0]]])
+
+
+def squares_of(dot: DotGeneral, schedule: Schedule) -> Squares | None:
+    """The squares that a schedule computes; None if it computes other tiles."""
+    stage = schedule.find("stage", "out")
+    return Squares.of(dot) if stage is not None and stage.how == "winograd" else None
+
+
+def pitches(schedule: Schedule) -> tuple[int, int, int]:
+    """Elements between two factors in the shared arrays of sums, of the left, and of the right operand. Each has a line
+    of a cache more than there are elements: lines a power of two apart would share few places of it.
+    """
+    depth, columns = schedule.count("stage", "out"), schedule.count("tile", "n")
+    squares = schedule.block("m") // RESULTS
+    return squares * columns + FACTORS, squares * depth + FACTORS, depth * columns + FACTORS
+
+
+def transformed_elements(schedule: Schedule) -> int:
+    """Elements of the shared arrays of a workgroup: sums, factors of both operands, and a test of each invocation."""
+    return FACTORS * (sum(pitches(schedule)) + 1)
 
 
 @dataclass
-class SquareDot(ElementalCode):
-    """A block of results under construction. `place`: the block along the dimensions of the grid. `writes`: whether
-    this workgroup writes its block.
-    """
-
-    dot: DotGeneral
-    schedule: Schedule
-    place: dict[str, Value]
-    writes: Value
+class SquareDot(DotBlock):
+    """A block of results under construction."""
 
     def __post_init__(self) -> None:
         b, schedule, found, dtype = self.builder, self.schedule, Squares.of(self.dot), element_of(self.dot.out)
@@ -67,20 +127,18 @@ class SquareDot(ElementalCode):
         self.sums, self.left, self.right, self.test = (b.shared(FACTORS * size, dtype) for size in sizes)
 
     def emit(self, finish: Finish) -> None:
-        """The code of the block."""
         b, busy = self.builder, self._busy()
-        with self._each(b.const(self.sums_pitch, "ui32"), FACTORS) as (row, place):
-            b.store_shared(self.zero, self.sums, self._at(row, place, FACTORS))
+        with self._each(b.word(self.sums_pitch), FACTORS) as (row, place):
+            b.store_shared(self.zero, self.sums, b.place(row, FACTORS, place))
         b.store_shared(self.zero, self.test, b.local_id())
-        loop = b.begin_loop(b.index(0), b.index(self.geometry.channels), b.index(self.depth), ())
-        with self._each(busy, self.depth) as (square, channel):
-            self._fetch_left(square, channel, loop.index)
-        with self._each(b.const(self.depth, "ui32"), self.columns) as (channel, column):
-            self._fetch_right(channel, column, loop.index)
-        b.barrier()  # the factors are there
-        self._multiply(busy, loop.index)
-        b.barrier()  # the factors are read, and the sums are there
-        b.end_loop(loop, ())
+        with b.indices(self.geometry.channels, step=self.depth) as first:
+            with self._each(busy, self.depth) as (square, channel):
+                self._fetch_left(square, channel, first)
+            with self._each(b.word(self.depth), self.columns) as (channel, column):
+                self._fetch_right(channel, column, first)
+            b.barrier()  # the factors are there
+            self._multiply(busy, first)
+            b.barrier()  # the factors are read, and the sums are there
         with self._each(busy, self.columns) as (square, column):
             self._transform_sums(square, column)
         b.barrier()  # the results and their tests are there
@@ -88,35 +146,21 @@ class SquareDot(ElementalCode):
         b.barrier()  # the results are finite, or right
         self._finish(busy, finish)
 
-    def _each(self, outer: Value, inner: int) -> AbstractContextManager[tuple[Value, Value]]:
-        return each(self.builder, FACTORS, outer, inner)
-
-    def _word(self, x: Value) -> Value:
-        return self.builder.op("convert", x, to="ui32")
-
-    def _index(self, x: Value) -> Value:
-        return self.builder.op("convert", x, to=self.builder.index_type)
-
-    def _at(self, outer: Value, inner: Value, pitch: int) -> Value:
-        """A position in a shared array whose rows have `pitch` elements."""
-        b = self.builder
-        return b.op("add", b.op("multiply", outer, b.const(pitch, "ui32")), inner)
-
     def _busy(self) -> Value:
         """The squares of the block, with those behind the last one that fill its tile."""
         b = self.builder
         if self.total % self.squares == 0:
-            return b.const(self.squares, "ui32")
+            return b.word(self.squares)
         left = b.op("subtract", b.index(self.total + self.rows - 1), self.first_square)
         tiles = b.op("unchecked_divide", left, b.index(self.rows))
-        return self._word(b.op("minimum", b.op("multiply", tiles, b.index(self.rows)), b.index(self.squares)))
+        return b.word(b.op("minimum", b.op("multiply", tiles, b.index(self.rows)), b.index(self.squares)))
 
     def _square(self, number: Value) -> tuple[list[Value], list[Value]]:
         """The place of the first result of a square of the block along the outer axes, and along the last two. A square
         behind the last one is the last.
         """
         b = self.builder
-        number = b.op("minimum", b.op("add", self.first_square, self._index(number)), b.index(self.total - 1))
+        number = b.op("minimum", b.op("add", self.first_square, b.index(number)), b.index(self.total - 1))
         *outer, row, column = delinearize(b, number, self.geometry.counts)
         return outer, [b.op("multiply", at, b.index(2)) for at in (row, column)]
 
@@ -130,44 +174,31 @@ class SquareDot(ElementalCode):
     def _fetch_left(self, square: Value, channel: Value, first: Value) -> None:
         """Stores the factors of a channel of a square. `first`: the first channel of the slice."""
         b, (outer, firsts) = self.builder, self._square(square)
-        at = b.op("add", first, self._index(channel))
+        at = b.op("add", first, b.index(channel))
         one = b.index(1)
         last = [self._inside(b.op("add", place, one), side) for side, place in enumerate(firsts)]
         rows, columns = ([*((place, u) for u in range(3)), (end, 2)] for place, end in zip(firsts, last, strict=True))
-
-        def elements() -> Scalars:
-            found: list[Value] = []
-            for (row, u), (column, v) in product(rows, columns):
-                found += yield from self._element(0, [*outer, row, column], at, (u, v))
-            return found
-
-        found = self.elemental.run(elements())
+        pairs = product(rows, columns)
+        found = [self._element(0, [*outer, row, column], at, (u, v)) for (row, u), (column, v) in pairs]
         lines = [_along_image(b, found[line::4]) for line in range(4)]
         factors = list(chain.from_iterable(_along_image(b, line) for line in zip(*lines, strict=True)))
-        self._store(factors, self.left, self._at(square, channel, self.depth), self.left_pitch)
+        self._store(factors, self.left, b.place(square, self.depth, channel), self.left_pitch)
 
     def _fetch_right(self, channel: Value, column: Value, first: Value) -> None:
         """Stores the factors of a channel of a column of the kernel."""
-        b, at = self.builder, self.builder.op("add", first, self._index(channel))
+        b, at = self.builder, self.builder.op("add", first, self.builder.index(channel))
         free = delinearize(b, self._column(column), self.extents.right)
-
-        def elements() -> Scalars:
-            found: list[Value] = []
-            for u, v in product(range(3), repeat=2):
-                found += yield from self._element(1, free, at, (u, v))
-            return found
-
-        found = self.elemental.run(elements())
+        found = [self._element(1, free, at, window) for window in product(range(3), repeat=2)]
         lines = [_along_kernel(b, found[line::3]) for line in range(3)]
         factors = list(chain.from_iterable(_along_kernel(b, line) for line in zip(*lines, strict=True)))
-        self._store(factors, self.right, self._at(channel, column, self.columns), self.right_pitch)
+        self._store(factors, self.right, b.place(channel, self.columns, column), self.right_pitch)
 
     def _store(self, factors: Sequence[Value], array: Value, at: Value, pitch: int) -> None:
         b = self.builder
         for number, factor in enumerate(factors):
-            b.store_shared(factor, array, b.op("add", at, b.const(number * pitch, "ui32")))
+            b.store_shared(factor, array, b.op("add", at, b.word(number * pitch)))
 
-    def _element(self, side: int, free: Sequence[Value], channel: Value, window: tuple[int, int]) -> Scalars:
+    def _element(self, side: int, free: Sequence[Value], channel: Value, window: tuple[int, ...]) -> Value:
         """The element of an operand at a place of its free axes, a channel, and a place in the window."""
         b, dims, operand = self.builder, self.dot.dimensions, self.dot.operands[side]
         rank, contract = len(shape_of(operand)), (dims.lhs_contract, dims.rhs_contract)[side]
@@ -175,11 +206,11 @@ class SquareDot(ElementalCode):
             contract[self.geometry.channel]: channel
         }
         coordinates |= {contract[at]: b.index(place) for at, place in zip(self.geometry.window, window, strict=True)}
-        value = yield operand, Index(b, shape_of(operand), [coordinates[axis] for axis in range(rank)])
-        return [b.op("convert", value, to=element_of(self.dot.out))]
+        place = Index(b, shape_of(operand), [coordinates[axis] for axis in range(rank)])
+        return b.op("convert", self.elemental.element(operand, place), to=element_of(self.dot.out))
 
     def _column(self, number: Value) -> Value:
-        return self.builder.op("add", self.start, self._index(number))
+        return self.builder.op("add", self.start, self.builder.index(number))
 
     # sums and results
 
@@ -188,43 +219,38 @@ class SquareDot(ElementalCode):
         self._prefetch(first)
         b, factor = self.builder, self.builder.local_id()
         left, right, sums = (
-            b.op("multiply", factor, b.const(pitch, "ui32"))
-            for pitch in (self.left_pitch, self.right_pitch, self.sums_pitch)
+            b.op("multiply", factor, b.word(pitch)) for pitch in (self.left_pitch, self.right_pitch, self.sums_pitch)
         )
-        vectors = [b.const(at, "ui32") for at in range(0, self.columns, self.lanes)]
-        zero, one = b.vector([self.zero] * self.lanes), b.const(1, "ui32")
-        tiles = b.begin_loop(b.const(0, "ui32"), busy, b.const(self.rows, "ui32"), ())
-        rows = [b.op("add", tiles.index, b.const(at, "ui32")) for at in range(self.rows)]
-        starts = [b.op("add", left, self._at(row, b.const(0, "ui32"), self.depth)) for row in rows]
-        loop = b.begin_loop(b.const(0, "ui32"), b.const(self.depth, "ui32"), one, [zero] * len(rows) * len(vectors))
-        xs = [b.load_shared(self.left, b.op("add", start, loop.index)) for start in starts]
-        line = b.op("add", right, self._at(loop.index, b.const(0, "ui32"), self.columns))
-        ys = [b.load_shared_lanes(self.right, b.op("add", line, at), self.lanes) for at in vectors]
-        pairs = zip(product(xs, ys), loop.carried, strict=True)
-        found = b.end_loop(loop, [b.multiply_add(b.vector([x] * self.lanes), y, total) for (x, y), total in pairs])
-        for (row, at), value in zip(product(rows, vectors), found, strict=True):
-            place = b.op("add", sums, self._at(row, at, self.columns))
-            before = b.load_shared_lanes(self.sums, place, self.lanes)
-            b.store_shared_lanes(b.op("add", before, value), self.sums, place)
-        b.end_loop(tiles, ())
+        vectors = [b.word(at) for at in range(0, self.columns, self.lanes)]
+        zero, one = b.vector([self.zero] * self.lanes), b.word(1)
+        with b.words(busy, step=self.rows) as square:
+            rows = [b.op("add", square, b.word(at)) for at in range(self.rows)]
+            starts = [b.op("add", left, b.place(row, self.depth, b.word(0))) for row in rows]
+            loop = b.begin_loop(b.word(0), b.word(self.depth), one, [zero] * len(rows) * len(vectors))
+            xs = [b.load_shared(self.left, b.op("add", start, loop.index)) for start in starts]
+            line = b.op("add", right, b.place(loop.index, self.columns, b.word(0)))
+            ys = [b.load_shared_lanes(self.right, b.op("add", line, at), self.lanes) for at in vectors]
+            pairs = zip(product(xs, ys), loop.carried, strict=True)
+            found = b.end_loop(loop, [b.multiply_add(b.vector([x] * self.lanes), y, total) for (x, y), total in pairs])
+            for (row, at), value in zip(product(rows, vectors), found, strict=True):
+                place = b.op("add", sums, b.place(row, self.columns, at))
+                before = b.load_shared_lanes(self.sums, place, self.lanes)
+                b.store_shared_lanes(b.op("add", before, value), self.sums, place)
 
     def _prefetch(self, first: Value) -> None:
         """Asks caches for the elements of the kernel of the next slice: invocation `p` for those of channel `p`."""
         b = self.builder
-        own = b.op("add", b.index(self.depth), self._index(b.local_id()))
+        own = b.op("add", b.index(self.depth), b.index(b.local_id()))
         at = b.op("minimum", b.op("add", first, own), b.index(self.geometry.channels - 1))
         for column in range(0, self.columns, LINE):
-            free = delinearize(b, self._column(b.const(column, "ui32")), self.extents.right)
-            for u, v in product(range(3), repeat=2):
-                (element,) = self.elemental.run(self._element(1, free, at, (u, v)))
-                b.prefetch(element)
+            free = delinearize(b, self._column(b.word(column)), self.extents.right)
+            for window in product(range(3), repeat=2):
+                b.prefetch(self._element(1, free, at, window))
 
     def _transform_sums(self, square: Value, column: Value) -> None:
         """Replaces the first sums of a square by its results, and tests them: a test is not 0 if one is not finite."""
-        b, at = self.builder, self._at(square, column, self.columns)
-        found = [
-            b.load_shared(self.sums, b.op("add", at, b.const(p * self.sums_pitch, "ui32"))) for p in range(FACTORS)
-        ]
+        b, at = self.builder, self.builder.place(square, self.columns, column)
+        found = [b.load_shared(self.sums, b.op("add", at, b.word(p * self.sums_pitch))) for p in range(FACTORS)]
         lines = [_along_sums(b, found[line::4]) for line in range(4)]
         results = list(chain.from_iterable(_along_sums(b, line) for line in zip(*lines, strict=True)))
         self._store(results, self.sums, at, self.sums_pitch)
@@ -235,49 +261,45 @@ class SquareDot(ElementalCode):
     def _replace(self, busy: Value) -> None:
         """Computes the results of the block by plain sums, if one of those that it has is not finite."""
         b = self.builder
-        tests = [b.load_shared(self.test, b.const(number, "ui32")) for number in range(FACTORS)]
-        branch = b.begin_if(b.op("compare_ne", reduce(partial(b.op, "add"), tests), self.zero))
-        with self._each_result(busy) as (at, place, _):
-            plain = reduction_of_dot(b, self.dot, place)
-            b.store_shared(self.elemental.run(sequential(b, plain))[0], self.sums, at)
-        b.end_if(branch)
+        tests = [b.load_shared(self.test, b.word(number)) for number in range(FACTORS)]
+        with b.when(b.op("compare_ne", reduce(partial(b.op, "add"), tests), self.zero)):
+            with self._each_result(busy) as (at, place, _):
+                plain = reduction_of_dot(b, self.dot, place)
+                b.store_shared(self.elemental.run(sequential(b, plain))[0], self.sums, at)
 
     def _finish(self, busy: Value, finish: Finish) -> None:
         """Writes the results of the block that exist, and that no other block has."""
         b = self.builder
-        branch = b.begin_if(self.writes)
-        with self._each_result(busy) as (at, place, exists):
-            own = b.begin_if(exists)
-            remember(b, self.dot, [place], [b.load_shared(self.sums, at)])
-            finish(place)
-            b.end_if(own)
-        b.end_if(branch)
+        with b.when(self.writes):
+            with self._each_result(busy) as (at, place, exists):
+                with b.when(exists):
+                    remember(b, self.dot, [place], [b.load_shared(self.sums, at)])
+                    finish(place)
 
     @contextmanager
     def _each_result(self, busy: Value) -> Iterator[tuple[Value, Index, Value]]:
         """Loops over the results of the block: the position in the array of sums, the place, and whether the result
         exists and no other block has it. The place of one that does not exist is another.
         """
-        b, zero, two = self.builder, self.builder.const(0, "ui32"), self.builder.const(2, "ui32")
+        b, two = self.builder, self.builder.word(2)
         with self._each(busy, self.columns) as (square, column):
             outer, firsts = self._square(square)
             across = self._column(column)
             exists = [b.op("compare_ge", across, self.first_column)] if self.start is not self.first_column else []
             if self.total % self.squares:
-                number = b.op("add", self.first_square, self._index(square))
-                exists.append(b.op("compare_lt", number, b.index(self.total)))
-            loop = b.begin_loop(zero, b.const(RESULTS, "ui32"), b.const(1, "ui32"), ())
-            corner = [b.op(name, loop.index, two) for name in ("unchecked_divide", "unchecked_remainder")]
-            places = [b.op("add", first, self._index(at)) for first, at in zip(firsts, corner, strict=True)]
-            extents = self.extents.left[-2:]
-            ends = zip(places, extents, strict=True)
-            exists += [b.op("compare_lt", place, b.index(extent)) for place, extent in ends if extent % 2]
-            inside = [self._inside(place, side) for side, place in enumerate(places)]
-            right = delinearize(b, across, self.extents.right)
-            at = self._at(loop.index, self._at(square, column, self.columns), self.sums_pitch)
-            place = Index(b, shape_of(self.dot.out), [*outer, *inside, *right])
-            yield at, place, reduce(partial(b.op, "and"), exists, b.const(True, "i1"))
-            b.end_loop(loop, ())
+                own = b.op("add", self.first_square, b.index(square))
+                exists.append(b.op("compare_lt", own, b.index(self.total)))
+            with b.words(RESULTS) as number:
+                corner = [b.op(name, number, two) for name in ("unchecked_divide", "unchecked_remainder")]
+                places = [b.op("add", first, b.index(at)) for first, at in zip(firsts, corner, strict=True)]
+                extents = self.extents.left[-2:]
+                ends = zip(places, extents, strict=True)
+                exists += [b.op("compare_lt", place, b.index(extent)) for place, extent in ends if extent % 2]
+                inside = [self._inside(place, side) for side, place in enumerate(places)]
+                right = delinearize(b, across, self.extents.right)
+                at = b.place(number, self.sums_pitch, b.place(square, self.columns, column))
+                place = Index(b, shape_of(self.dot.out), [*outer, *inside, *right])
+                yield at, place, reduce(partial(b.op, "and"), exists, b.const(True, "i1"))
 
 
 def _along_image(b: KernelBuilder, x: Sequence[Value]) -> list[Value]:

@@ -58,8 +58,8 @@ def run(module: Module, options: Options) -> None:
 
 def entries_of(program: hl_seq.Program) -> Iterator[tuple[Func, flow.Dispatch]]:
     """The entries of a program that are dispatched, each with one of its dispatches."""
-    dispatches = {op.entry: op for op in program.walk() if isinstance(op, flow.Dispatch)}
-    for executable in [op for op in program.body.block if isinstance(op, flow.Executable)]:
+    dispatches = {op.entry: op for op in program.walk(flow.Dispatch)}
+    for executable in program.body.block.of(flow.Executable):
         for func in executable.body.block:
             assert isinstance(func, Func)
             dispatch = dispatches.get(SymbolRef(executable.sym_name.value, (func.sym_name.value,)))

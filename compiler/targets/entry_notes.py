@@ -32,7 +32,7 @@ def name_source_ops(entry: ll_seq.Entry) -> None:
 
 def _computed(entry: ll_seq.Entry) -> list[Operation]:
     """The ops of the body, or of all parts of a loop."""
-    parts = [op for op in entry.walk() if isinstance(op, ll_seq.Part)]
+    parts = list(entry.walk(ll_seq.Part))
     return [op for part in parts for op in part.body.block] if parts else list(entry.body.block)
 
 

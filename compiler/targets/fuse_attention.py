@@ -34,7 +34,7 @@ def run(program: hl_seq.Program) -> None:
         return
     entries = {op.sym_name.value: op for op in program.body.block if isinstance(op, Executable)}
     names, made = Names.of(program), dict[str, str]()
-    for last in [op for op in program.walk() if isinstance(op, Dispatch)]:
+    for last in list(program.walk(Dispatch)):
         for dispatches in _chains(last, entries):
             arguments = _arguments(dispatches)
             func = _function(dispatches, arguments, entries)
@@ -49,7 +49,7 @@ def run(program: hl_seq.Program) -> None:
             if made[text]:
                 _replace(dispatches, arguments, made[text])
                 break
-    used = {op.entry.root for op in program.walk() if isinstance(op, Dispatch)}
+    used = {op.entry.root for op in program.walk(Dispatch)}
     for name, executable in entries.items():
         if name not in used:
             executable.erase()

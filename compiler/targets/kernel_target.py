@@ -38,7 +38,7 @@ class Lowered(NamedTuple):
     def of(cls, executable: Operation) -> Self:
         """The entries of an `ll_seq.executable`. Raises CompileError if one is not lowered."""
         assert isinstance(executable, Executable)
-        entries = [entry for entry in executable.body.block if isinstance(entry, Entry)]
+        entries = executable.body.block.of(Entry)
         signatures = [signature_of(entry) for entry in entries]
         return cls(
             [(entry.body.block, signature) for entry, signature in zip(entries, signatures, strict=True)],

@@ -41,11 +41,9 @@ def run(program: hl_seq.Program) -> None:
     if profile.control_flow or machine is None:
         return
     tables, found, inside = SymbolTables(), list[tuple[ll_seq.Loop, CommandRanges]](), set[SymbolRef]()
-    for loop in [
-        op for op in program.walk() if isinstance(op, ll_seq.Loop) and isinstance(op.parent_op, ll_seq.Record)
-    ]:
+    for loop in [op for op in program.walk(ll_seq.Loop) if isinstance(op.parent_op, ll_seq.Record)]:
         ranges = CommandRanges.of(loop, tables)
-        inside |= {op.entry for op in loop.walk() if isinstance(op, ll_seq.Dispatch)}
+        inside |= {op.entry for op in loop.walk(ll_seq.Dispatch)}
         loops = [loop]
         if _count(loop) == 1:
             loops = SplitIteration(loop, ranges, machine, program).split()
@@ -207,14 +205,14 @@ def _replace(
 
 def _erase_unused(program: hl_seq.Program) -> None:
     """Erases entries that no command dispatches any more, executables without entries, and what creates them."""
-    used = {op.entry for op in program.walk() if isinstance(op, ll_seq.Dispatch)}
-    for executable in [op for op in program.body.block.ops if isinstance(op, ll_seq.Executable)]:
+    used = {op.entry for op in program.walk(ll_seq.Dispatch)}
+    for executable in program.body.block.of(ll_seq.Executable):
         entries = list(executable.entries())
         for ref, entry in entries:
             if ref not in used:
                 entry.erase()
         if not any(ref in used for ref, _ in entries):
-            for op in [op for op in program.walk() if isinstance(op, ll_seq.CreateExecutable)]:
+            for op in list(program.walk(ll_seq.CreateExecutable)):
                 if op.executable.root == executable.sym_name.value:
                     op.erase()
             executable.erase()
@@ -225,10 +223,10 @@ def _rename(program: hl_seq.Program, inside: set[SymbolRef]) -> None:
     runs equally often in all programs, which comparisons of devices rely on.
     """
     renamed = dict[SymbolRef, SymbolRef]()
-    for executable in [op for op in program.body.block if isinstance(op, ll_seq.Executable)]:
+    for executable in program.body.block.of(ll_seq.Executable):
         names = Names.of(executable)
         for ref, entry in [(ref, entry) for ref, entry in executable.entries() if ref in inside]:
             entry.sym_name = StringAttr(names.fresh(f"{entry.sym_name.value}_outside"))
             renamed[ref] = SymbolRef(ref.root, (entry.sym_name.value,))
-    for op in [op for op in program.walk() if isinstance(op, ll_seq.Dispatch)]:
+    for op in list(program.walk(ll_seq.Dispatch)):
         op.entry = renamed.get(op.entry, op.entry)

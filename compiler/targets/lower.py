@@ -38,7 +38,7 @@ def run(module: Module, options: Options) -> None:
     found: dict[str, list[Diagnostic]] = {}
     programs = hl_seq.programs_of(module)
     lowered = _Lowered({program.profile for program in programs})
-    work = [(entry, program) for program in programs for entry in program.walk() if isinstance(entry, ll_seq.Entry)]
+    work = [(entry, program) for program in programs for entry in program.walk(ll_seq.Entry)]
     for number, (entry, program) in enumerate(work, 1):
         options.steps.part(number, len(work))
         name_source_ops(entry)

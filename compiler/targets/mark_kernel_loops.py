@@ -30,9 +30,8 @@ from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import I32, TensorType
 from orchestrion.compiler.kernel.body import Body
 from orchestrion.compiler.kernel.loop_entry import Cost, cost_of_bytes, cost_of_part, estimated_cost
-from orchestrion.compiler.kernel.machine import Machine
+from orchestrion.compiler.kernel.machine import MAX_PARAMETER_WORDS, Machine
 from orchestrion.compiler.kernel.reduction_limits import max_counted_iterations
-from orchestrion.compiler.kernel.workgroup_limits import MAX_PARAMETER_WORDS
 from orchestrion.compiler.options import Options
 from orchestrion.compiler.profiles import known_profile
 from orchestrion.compiler.sequencer import hl_seq

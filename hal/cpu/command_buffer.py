@@ -60,6 +60,7 @@ class CpuCommandBuffer(BackendCommandBuffer):
         "_patches",
         "_pool",
         "_slots",
+        "_stack",
         "_template",
         "_threads",
         "_transfers",
@@ -81,6 +82,7 @@ class CpuCommandBuffer(BackendCommandBuffer):
         self._indirect: list[_Indirect] = []
         self._transfers: list[_Transfer] = []
         self._calls: list[LibraryCall] = []
+        self._stack = 0  #: the most bytes of the stack that an entry uses
 
     def dispatch(
         self,
@@ -126,7 +128,14 @@ class CpuCommandBuffer(BackendCommandBuffer):
     def finish(self) -> None:
         self._commands.append(Command(layout.END))
         self._template = Template(
-            self._commands, self._arguments, self._patches, self._slots, self._pool, self._threads, self._calls
+            self._commands,
+            self._arguments,
+            self._patches,
+            self._slots,
+            self._pool,
+            self._threads,
+            self._calls,
+            self._stack,
         )
         self.program = self._template.program(self._template.commands.copy(), self._arguments)
 
@@ -166,6 +175,7 @@ class CpuCommandBuffer(BackendCommandBuffer):
     def _code(self, executable: BackendExecutable, entry: int, bindings: Sequence[Binding]) -> int:
         """The address of the code of an entry."""
         if isinstance(executable, CpuExecutable):
+            self._stack = max(self._stack, executable.stacks[entry])
             return executable.addresses[entry]
         from .library_calls import LibraryCall, LibraryExecutable
 

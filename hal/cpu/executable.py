@@ -9,9 +9,9 @@ from .code_memory import CodeMemory
 
 
 class CpuExecutable(BackendExecutable):
-    """`addresses`: the first instruction of each entry."""
+    """`addresses`: the first instruction of each entry. `stacks`: bytes of the stack that it uses."""
 
-    __slots__ = ("_memory", "addresses", "entries")
+    __slots__ = ("_memory", "addresses", "entries", "stacks")
 
     def __init__(self, payload: memoryview, entries: tuple[Entry, ...], architecture: str) -> None:
         """Raises ModuleError if the payload is no image with these entries, Unsupported if it is for another
@@ -24,6 +24,7 @@ class CpuExecutable(BackendExecutable):
         self.entries = entries
         self._memory = CodeMemory(image.code)
         self.addresses = [self._memory.address + entry.offset for entry in image.entries]
+        self.stacks = [entry.stack for entry in image.entries]
 
     def release(self) -> None:
         self._memory.release()

@@ -21,7 +21,7 @@ BLOCK = 1 << 18
 #: entries of the worker's image
 REPLAY, HELPER, STOP, COPY, FILL = range(5)
 #: results of `replay`
-FINISHED, SLICE_OVER, HALTED = range(3)
+FINISHED, SLICE_OVER, HALTED, SMALL_STACK = range(4)
 
 
 class State(ctypes.Structure):
@@ -41,6 +41,8 @@ class State(ctypes.Structure):
         ("threads", ctypes.c_uint32),
         ("interval", ctypes.c_uint32),
         ("credit", ctypes.c_uint32),
+        ("stack", ctypes.c_uint64),
+        ("stack_needed", ctypes.c_uint64),
     ]
 
 

@@ -4,6 +4,7 @@
   with the first device that may use them. A pool of n threads has n - 1 helpers, because the caller works too.
 - Helpers are bound to one core each, from the second on: a thread that is woken otherwise tends to start on the core of
   the thread that woke it, and waits for it there.
+- A helper has a stack on which every entry can run, or takes no work.
 - The memory of a pool and the worker's code are never freed: a thread that does not stop at exit may still use them.
 - At exit, helpers return before the interpreter ends its threads. Calls of threads that are not daemons go on, alone.
   Then no call continues: it fails, and the exit waits until it has left native code, since the memory of buffers goes
@@ -24,7 +25,7 @@ from orchestrion.hal.fork import after_fork, new_lock
 from orchestrion.hal.waiting import start_thread
 from orchestrion.schema import native_image
 
-from . import layout
+from . import layout, stack
 from .code_memory import ANONYMOUS, READ_WRITE, CodeMemory, libc, map_memory
 from .processor import architecture
 
@@ -92,6 +93,8 @@ class Pool:
         _wait_until_zero(self.words, "callers")
 
     def _live(self, index: int, core: int) -> None:
+        if 0 < stack.size() < stack.ENOUGH:
+            return
         try:
             os.sched_setaffinity(0, {core})
         except OSError:

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from orchestrion.hal.backend import BackendBuffer, Bytes, Watcher
-from orchestrion.hal.errors import DeviceLost
+from orchestrion.hal.errors import DeviceLost, Unsupported
 
-from . import layout
+from . import layout, stack
 from .buffer import CpuBuffer
 from .pool import Pool, worker
 
@@ -57,7 +57,7 @@ class Template:
     `commands`: rows of `layout.COMMAND`. `arguments`: the bytes of all arguments.
     """
 
-    __slots__ = ("_calls", "_patches", "_pool", "_slots", "_threads", "arguments", "commands")
+    __slots__ = ("_calls", "_patches", "_pool", "_slots", "_stack", "_threads", "arguments", "commands")
 
     def __init__(
         self,
@@ -68,8 +68,9 @@ class Template:
         pool: Pool,
         threads: int,
         calls: Sequence[LibraryCall],
+        stack: int,
     ) -> None:
-        """`calls`: the library calls, to whose code commands refer."""
+        """`calls`: the library calls, to whose code commands refer. `stack`: bytes of the stack that entries use."""
         self.commands = np.array(commands, layout.COMMAND)
         self.arguments = bytes(arguments)
         starts = {Part.COMMANDS: 0, Part.ARGUMENTS: self.commands.nbytes}
@@ -79,6 +80,7 @@ class Template:
         self._pool = pool
         self._threads = threads
         self._calls = tuple(calls)
+        self._stack = stack
 
     def program(self, commands: Commands, arguments: bytes | bytearray) -> Program:
         """A program with these commands and arguments, which differ from the recorded ones in numbers only. The
@@ -91,7 +93,7 @@ class Template:
         block[commands.nbytes :] = np.frombuffer(arguments, np.uint8)
         patches = self._patches.copy()
         patches["place"] += start
-        return Program(block, patches, self._slots, self._pool, self._threads, self._calls)
+        return Program(block, patches, self._slots, self._pool, self._threads, self._calls, self._stack)
 
 
 class Program:
@@ -110,9 +112,18 @@ class Program:
     )
 
     def __init__(
-        self, block: Bytes, patches: Commands, slots: int, pool: Pool, threads: int, calls: tuple[LibraryCall, ...]
+        self,
+        block: Bytes,
+        patches: Commands,
+        slots: int,
+        pool: Pool,
+        threads: int,
+        calls: tuple[LibraryCall, ...],
+        used: int,
     ) -> None:
-        """`block` starts with the commands. `patches`: rows of `layout.PATCH`, with addresses."""
+        """`block` starts with the commands. `patches`: rows of `layout.PATCH`, with addresses. `used`: bytes of the
+        stack that entries use.
+        """
         self._block, self._patches, self._pool = block, patches, pool  # `_state` has their addresses
         self._addresses = (ctypes.c_uint64 * slots)()
         self._table: list[BackendBuffer] | None = None
@@ -123,6 +134,7 @@ class Program:
             patch_count=len(patches),
             table=ctypes.addressof(self._addresses),
             threads=threads,
+            stack_needed=stack.needed(used),
         )
         self._state_address = ctypes.addressof(self._state)
         self._entered = False
@@ -132,7 +144,7 @@ class Program:
         """Run all commands with these buffers in the slots. An exception of the watcher ends the run between two
         chunks of workgroups.
 
-        Raises DeviceLost if the process ends meanwhile.
+        Raises DeviceLost if the process ends meanwhile, Unsupported if the stack of this thread is too small.
         """
         if table != self._table:
             self._bind(table)
@@ -149,10 +161,17 @@ class Program:
         self._entered = False
 
     def _replay(self, watcher: Watcher | None) -> None:
-        replay = worker().replay
+        replay, needed = worker().replay, self._state.stack_needed
+        if needed:
+            self._state.stack = stack.lowest_address()
         while status := replay(self._state_address):
             if status == layout.HALTED:
                 raise DeviceLost("the process ends")
+            if status == layout.SMALL_STACK:
+                raise Unsupported(
+                    f"the native code needs {needed} bytes of the stack, and this thread, whose stack has "
+                    f"{stack.size()} bytes, has less left; threading.stack_size sets the size for new threads"
+                )
             if watcher is not None:
                 watcher.check()
 

@@ -29,14 +29,18 @@
 ;
 ; Time. @replay returns 1 when 50 ms have passed, between two chunks; called again, it continues there. The clock is read
 ; when `credit` is used up: after every chunk that is long, and after every 64th short one.
+;
+; Stacks. Entries keep arrays on the stack. @replay returns 3, and runs nothing, if the stack of the caller's thread has
+; less room than they need.
 
 %Command = type { i32, i32, ptr, ptr, i64 }
 ; operation, target of a jump or note about a dispatch, code or memory, arguments, workgroups
 %Patch = type { ptr, i64, i64 }
 ; address of the pointer, slot of the buffer, offset in the buffer
-%State = type { ptr, ptr, ptr, i64, ptr, i64, i64, i64, i64, i32, i32, i32, i32 }
+%State = type { ptr, ptr, ptr, i64, ptr, i64, i64, i64, i64, i32, i32, i32, i32, i64, i64 }
 ; a recording: 0 pool, 1 commands, 2 patches, 3 number of patches, 4 addresses of the buffers by slot; how far it is:
-; 5 command, 6 next workgroup, 7 start of the slice, 8 last look at the clock, 9 bound, 10 threads, 11 interval, 12 credit
+; 5 command, 6 next workgroup, 7 start of the slice, 8 last look at the clock, 9 bound, 10 threads, 11 interval, 12 credit;
+; 13 lowest address of the thread's stack, 14 bytes of it that entries need
 %Pool = type { i64, [56 x i8], i32, i32, [56 x i8], i32, i32, i32, i32, i32, i32, i32, i32, [32 x i8],
                ptr, ptr, i64, i64, i64, i32, i32, [16 x i8], ptr, ptr, ptr, ptr, [16 x i64] }
 ; 0 ticket, 2 done, 3 waiting, 5 owner, 6 stop, 7 sleepers, 8 halt, 9 helpers, 10 callers, 11 spin,
@@ -506,8 +510,21 @@ finished:
 }
 
 ; Run a recording, or continue it. Returns 0 when it is over, and the state is as at the beginning; 1 when the time slice
-; ended; 2 when the process ends.
+; ended; 2 when the process ends; 3 if the stack is too small. An address outside of the stack that the state describes
+; is on one that is not known here, and is let pass.
 define i32 @replay(ptr %state) "no-jump-tables"="true" {
+  %top = alloca i64
+  %top_address = ptrtoint ptr %top to i64
+  %lowest_place = getelementptr %State, ptr %state, i64 0, i32 13
+  %lowest = load i64, ptr %lowest_place
+  %room = sub i64 %top_address, %lowest
+  %needed_place = getelementptr %State, ptr %state, i64 0, i32 14
+  %needed = load i64, ptr %needed_place
+  %small = icmp ult i64 %room, %needed
+  br i1 %small, label %refuse, label %enter
+refuse:
+  ret i32 3
+enter:
   %pool = load ptr, ptr %state
   %callers_place = getelementptr %Pool, ptr %pool, i64 0, i32 10
   %callers = atomicrmw add ptr %callers_place, i32 1 seq_cst, align 4

@@ -17,7 +17,7 @@ from orchestrion.compiler.codegen.subject import Subject
 from orchestrion.compiler.driver import Compilation
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.kernel.dialect import DIALECT
-from orchestrion.compiler.kernel.primitives import PRIMITIVES
+from orchestrion.compiler.scalars.primitives import PRIMITIVES
 from orchestrion.tools import codegen
 
 #: flags for this processor: where it fuses multiply-adds, the device cpu does

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scalar_cases import samples
 
 from orchestrion.compiler.kernel.emulation.scalars import Emulator
-from orchestrion.compiler.kernel.numpy_emitter import NumpyEmitter
-from orchestrion.compiler.kernel.primitives import BY_OP_NAME, PRIMITIVES, Primitive
+from orchestrion.compiler.scalars.numpy_emitter import NumpyEmitter
+from orchestrion.compiler.scalars.primitives import BY_OP_NAME, PRIMITIVES, Primitive
 from orchestrion.schema.dtypes import BY_NAME, COMPUTED, FLOAT, SIGNED, UNSIGNED, DType
 
 Array = np.ndarray

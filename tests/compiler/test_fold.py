@@ -13,7 +13,7 @@ import pytest
 from orchestrion.compiler.driver import Compilation
 from orchestrion.compiler.ir.attributes import DenseElements
 from orchestrion.compiler.ir.printer import print_module
-from orchestrion.compiler.kernel.lowering import SCALAR_OPS
+from orchestrion.compiler.scalars.lowering import SCALAR_OPS
 from orchestrion.compiler.stablehlo.ops.elementwise import OPS, Compare, Elementwise
 from orchestrion.schema.dtypes import BOOL, BY_NAME, COMPUTED, FLOAT, SIGNED, UNSIGNED, DType
 

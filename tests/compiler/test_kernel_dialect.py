@@ -12,7 +12,7 @@ from orchestrion.compiler.ir.parser import parse
 from orchestrion.compiler.ir.verifier import verify
 from orchestrion.compiler.kernel.builder import KernelBuilder
 from orchestrion.compiler.kernel.dialect import DIALECT, SCALARS
-from orchestrion.compiler.kernel.primitives import PRIMITIVES
+from orchestrion.compiler.scalars.primitives import PRIMITIVES
 from orchestrion.compiler.targets.target import target as target_of
 from orchestrion.schema.dtypes import BY_NAME
 from orchestrion.schema.profiles import INSTRUCTION_SETS

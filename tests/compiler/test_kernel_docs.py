@@ -8,8 +8,8 @@ from pathlib import Path
 from orchestrion.compiler.kernel.body import DIMENSIONS
 from orchestrion.compiler.kernel.choose import PATTERNS
 from orchestrion.compiler.kernel.dialect import DIALECT, SCALARS
-from orchestrion.compiler.kernel.primitives import PRIMITIVES
 from orchestrion.compiler.kernel.schedule import STEPS, WAYS
+from orchestrion.compiler.scalars.primitives import PRIMITIVES
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "kernel.md"
 START = "The tables are written by `BLESS=1 pytest tests/compiler/test_kernel_docs.py`.\n"

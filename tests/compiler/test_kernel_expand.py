@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scalar_cases import applications, differing, grid, is_exact
 
-from orchestrion.compiler.kernel import special
-from orchestrion.compiler.kernel.emitter import UnsupportedScalar
-from orchestrion.compiler.kernel.lowering import EXPANSIONS, refusal
-from orchestrion.compiler.kernel.numpy_emitter import NumpyEmitter
-from orchestrion.compiler.kernel.primitives import KINDS
+from orchestrion.compiler.scalars import special
+from orchestrion.compiler.scalars.emitter import UnsupportedScalar
+from orchestrion.compiler.scalars.lowering import EXPANSIONS, refusal
+from orchestrion.compiler.scalars.numpy_emitter import NumpyEmitter
+from orchestrion.compiler.scalars.primitives import KINDS
 from orchestrion.schema import scalars
 from orchestrion.schema.dtypes import BY_NAME, COMPUTED, DType
 from orchestrion.schema.scalars import ScalarOp

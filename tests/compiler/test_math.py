@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from accuracy import DTYPES, cases, pairs
 
-from orchestrion.compiler.kernel import math as transcendental
-from orchestrion.compiler.kernel import special
-from orchestrion.compiler.kernel.numpy_emitter import NumpyEmitter
+from orchestrion.compiler.scalars import math as transcendental
+from orchestrion.compiler.scalars import special
+from orchestrion.compiler.scalars.numpy_emitter import NumpyEmitter
 
 TRANSCENDENTAL = {function.__name__ for function in transcendental.FUNCTIONS}
 SPECIAL_FUNCTIONS = {function.__name__ for function in special.FUNCTIONS}

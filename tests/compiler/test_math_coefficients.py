@@ -1,4 +1,4 @@
-"""Where the numbers of compiler/kernel/math/coefficients_generated.py come from: recomputed here and compared.
+"""Where the numbers of compiler/scalars/math/coefficients_generated.py come from: recomputed here and compared.
 
 `BLESS=1 pytest tests/compiler/test_math_coefficients.py` writes the file. Polynomials are Chebyshev fits (close to
 minimax) with the fewest terms whose error, weighted as the expansion uses it, stays 2^-6 below the last place.
@@ -14,7 +14,7 @@ import numpy as np
 from coefficients import render
 from mpmath import mp, mpf
 
-from orchestrion.compiler.kernel import math
+from orchestrion.compiler.scalars import math
 
 FILE = Path(math.__file__).with_name("coefficients_generated.py")
 DOC = """Constants and polynomial coefficients of the expansions, per float format. Generated: do not edit.

@@ -1,4 +1,4 @@
-"""Where the numbers of compiler/kernel/special/coefficients_generated.py come from: recomputed here and compared.
+"""Where the numbers of compiler/scalars/special/coefficients_generated.py come from: recomputed here and compared.
 
 `BLESS=1 pytest tests/compiler/test_special_coefficients.py` writes the file. Fits are Chebyshev series (close to
 minimax) with the fewest terms whose error, as the function uses it, stays 2^-6 below the last place.
@@ -14,8 +14,8 @@ import numpy as np
 from coefficients import chebyshev, rational_variable, render
 from mpmath import mp, mpf
 
-from orchestrion.compiler.kernel import special
-from orchestrion.compiler.kernel.special.gamma import FAR
+from orchestrion.compiler.scalars import special
+from orchestrion.compiler.scalars.special.gamma import FAR
 
 FILE = Path(special.__file__).with_name("coefficients_generated.py")
 DOC = """Constants and polynomial coefficients of the special functions, per float format. Generated: do not edit.

@@ -1,7 +1,7 @@
 """Target cpu: rows and ops are complete, images are reproducible, and what is no image is refused by name."""
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,14 +13,16 @@ pytest.importorskip("llvmlite")
 from orchestrion import compiler, vm
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.kernel.dialect import DIALECT
-from orchestrion.compiler.kernel.primitives import PRIMITIVES
+from orchestrion.compiler.scalars.primitives import PRIMITIVES
 from orchestrion.compiler.targets.cpu import llvm_child, target
 from orchestrion.compiler.targets.cpu.body import _OPS
+from orchestrion.compiler.targets.cpu.entry import EntryText
 from orchestrion.compiler.targets.cpu.levels import LEVELS, levels_named
 from orchestrion.compiler.targets.cpu.linker import LinkError, link
 from orchestrion.compiler.targets.cpu.scalars import CONVERSIONS, INSTRUCTIONS, literal
+from orchestrion.schema import native_image
 from orchestrion.schema.dtypes import BY_NAME
-from orchestrion.schema.native_image import decode
+from orchestrion.schema.native_image import Entry, decode
 from orchestrion.schema.profiles import INSTRUCTION_SETS
 from orchestrion.schema.scalar_meanings import maximum_float, minimum_float
 
@@ -31,6 +33,13 @@ func.func @main(%x: tensor<40x30xf32>, %y: tensor<30x20xf32>) -> (tensor<40x20xf
   %e = stablehlo.exponential %d : tensor<40x20xf32>
   %s = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<40x30xf32>, tensor<f32>) -> tensor<40xf32>
   return %e, %s : tensor<40x20xf32>, tensor<40xf32>
+}
+"""  # noqa: E501
+#: a product of matrices, whose entry copies parts of an operand to the stack
+LARGE = """
+func.func @main(%x: tensor<512x512xf32>, %y: tensor<512x512xf32>) -> tensor<512x512xf32> {
+  %d = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (tensor<512x512xf32>, tensor<512x512xf32>) -> tensor<512x512xf32>
+  return %d : tensor<512x512xf32>
 }
 """  # noqa: E501
 HEAD = 'target triple = "{triple}"\n'
@@ -118,6 +127,34 @@ def test_an_image_has_a_row_per_entry(lowered: Callable[..., Any]) -> None:
     assert payload.features == {best.name}  # without products of bytes or of bf16, the image is that of the base
 
 
+@pytest.mark.parametrize("level", [name for name, row in LEVELS.items() if not row.base])
+def test_an_image_says_how_much_of_the_stack_entries_use(level: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At least the arrays that their text reserves, with room for a few registers."""
+    arrays = dict[str, int]()
+    text_of = EntryText.text
+
+    def noted(entry: EntryText) -> str:
+        text = text_of(entry)
+        arrays[entry.signature.name] = entry.stack
+        return text
+
+    monkeypatch.setattr(EntryText, "text", noted)
+    stacks = dict[str, int]()
+
+    def encode(architecture: str, entries: Sequence[Entry], code: bytes) -> bytes:
+        stacks.update(zip(arrays, [entry.stack for entry in entries], strict=True))
+        return bytes(8)
+
+    monkeypatch.setattr(native_image, "encode", encode)
+    compiler.compile(LARGE, targets=["cpu"], target_cpu=level)
+    assert max(arrays.values()) > 30_000
+    for name, size in arrays.items():
+        assert size < stacks[name] < size + 4000
+    monkeypatch.setattr(native_image, "MOST_STACK", 10_000)
+    with pytest.raises(CompileError, match=rf"entry \w+ for {level} uses \d+ bytes of the stack, 10000 are allowed"):
+        compiler.compile(LARGE, targets=["cpu"], target_cpu=level)
+
+
 @pytest.mark.parametrize(
     ("body", "message"),
     [
@@ -132,12 +169,12 @@ def test_code_that_is_no_image_is_refused(body: str, message: str, level: str) -
     text += "declare hidden void @elsewhere()\n@state = hidden global i32 7\n"
     text = text if "@state" in body else text.replace("@state = hidden global i32 7\n", "")
     with pytest.raises(LinkError, match=message):
-        link(row.architecture, [llvm_child.object_file(text, row, "e0")], ["e0"])
+        link(row.architecture, [llvm_child.object_file(text, row, "e0").data], ["e0"])
 
 
 def test_damaged_object_files_are_refused() -> None:
     row = LEVELS["x86-64-v3"]
-    data = llvm_child.object_file(HEAD.format(triple=row.triple) + BODY.format(body=""), row, "e0")
+    data = llvm_child.object_file(HEAD.format(triple=row.triple) + BODY.format(body=""), row, "e0").data
     assert link("x86-64", [data], ["e0"]).functions["e0"][1] > 0
     with pytest.raises(LinkError, match="defines e1"):
         link("x86-64", [data], ["e1"])

@@ -24,7 +24,7 @@ from orchestrion.compiler.kernel.dialect import (
     StoreSharedLanes,
     Transpose,
 )
-from orchestrion.compiler.kernel.primitives import PRIMITIVES
+from orchestrion.compiler.scalars.primitives import PRIMITIVES
 from orchestrion.compiler.targets.opencl.render import OpenCLBody
 from orchestrion.compiler.targets.opencl.scalars import LANGUAGE
 from orchestrion.compiler.targets.target import target

@@ -29,7 +29,7 @@ from orchestrion.compiler.kernel.dialect import (
     StoreSharedLanes,
     Transpose,
 )
-from orchestrion.compiler.kernel.primitives import PRIMITIVES
+from orchestrion.compiler.scalars.primitives import PRIMITIVES
 from orchestrion.compiler.sequencer.ll_seq import Entry as LoweredEntry
 from orchestrion.compiler.sequencer.ll_seq import Executable
 from orchestrion.compiler.targets.spirv.assembler import Assembler

@@ -21,6 +21,7 @@ import jax.numpy as jnp  # noqa: E402
 from control_flow import PROGRAMS as CONTROL_FLOW  # noqa: E402
 from cpu_devices import best_level  # noqa: E402
 from jax import lax  # noqa: E402
+from loop_programs import Programs  # noqa: E402
 from named_devices import profiled  # noqa: E402
 from random_streams import PROGRAMS as RANDOM  # noqa: E402
 from scatters import PROGRAMS as SCATTERS  # noqa: E402
@@ -480,11 +481,22 @@ def _one_level() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def module_of() -> Callable[[Case], bytes]:
-    """The module of a case, for all targets; compiled once."""
-    from orchestrion import compiler
+def _compiled_cases(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    from compiled_cases import CompiledCases, folder_of_run
 
-    return functools.cache(lambda case: compiler.compile(case.lowered()))
+    return CompiledCases(folder_of_run(pytestconfig, tmp_path_factory))
+
+
+@pytest.fixture(scope="session")
+def module_of(_compiled_cases: Any) -> Callable[[Case], bytes]:
+    """The module of a case, for all targets; compiled once in a run of the tests."""
+    return functools.cache(lambda case: _compiled_cases.module(case.name, case.lowered))
+
+
+@pytest.fixture(scope="session")
+def texts_of(_compiled_cases: Any) -> Callable[[Case], dict[str, str]]:
+    """Phase -> text of a case, written while `module_of` was compiled."""
+    return lambda case: dict(_compiled_cases.texts(case.name, case.lowered))
 
 
 @pytest.fixture(scope="session")
@@ -508,6 +520,22 @@ def phases() -> Callable[[Case], dict[str, Any]]:
         return found
 
     return functools.cache(run)
+
+
+@pytest.fixture(params=("opencl", "vulkan"))
+def loop_device(request: pytest.FixtureRequest) -> str:
+    """A device whose loops become one kernel, or batches of iterations."""
+    if request.param == "vulkan":
+        request.getfixturevalue("needs_vulkan")
+    return str(request.param)
+
+
+@pytest.fixture
+def loop_programs(loop_device: str) -> Iterator[Programs]:
+    """Compiles and loads programs on `loop_device`, which the end of the test closes."""
+    programs = Programs(loop_device)
+    yield programs
+    programs.close()
 
 
 @pytest.fixture(scope="session")

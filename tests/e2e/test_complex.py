@@ -220,3 +220,15 @@ def test_quotients(device: str, load_on: Callable[..., Any]) -> None:
             inside &= np.maximum(np.abs(one.real), np.abs(one.imag)) >= np.finfo(np.float32).tiny
     errors = (np.abs(got[:-5] - want) - lost) / np.maximum(np.abs(want), 1e-32)
     assert errors[inside].max() < 3 * np.finfo(np.float32).eps
+
+
+@pytest.mark.parametrize("name", ["bool", "complex64", "complex128"])
+def test_bitcast_to_the_same_type(name: str, load_on: Callable[..., Any]) -> None:
+    """JAX writes `bitcast_convert` of complex numbers and booleans to their own type."""
+    x = np.array([[1, 0, 3], [4, 5, 6]]).astype(name)
+    with jax.enable_x64(True):
+        lowered = jax.jit(lambda x: lax.bitcast_convert_type(x, name)).lower(x)
+    assert "stablehlo.bitcast_convert" in lowered.as_text()
+    program = load_on(compile(lowered, targets=["reference"]), "reference")
+    np.testing.assert_array_equal(program.main(x), x, strict=True)
+    program.close()

@@ -36,8 +36,7 @@ def _start(source: Path) -> str:
 def test_example(source: Path, tmp_path: Path) -> None:
     targets = _targets(source)
     start = _start(source)
-    whole = write(compiler.Compilation(targets=targets, start=start).rows(str(source)))
-    compiler.Compilation(targets=targets, start=start, dump=tmp_path).rows(str(source))
+    whole = write(compiler.Compilation(targets=targets, start=start, dump=tmp_path).rows(str(source)))
     continued = {}
     for path in sorted(tmp_path.iterdir()):
         phase = path.stem.partition("-")[2]

@@ -4,12 +4,14 @@ On the reference device sums are exact: NumPy's BLAS adds in an order that depen
 """
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from phase_texts import check_phases_continue
 from stablehlo_text import DTYPES, apply, ints, main, tensor
 
 from orchestrion import compiler
@@ -164,15 +166,8 @@ def test_programs_in_the_test_layout(
 
 
 @pytest.mark.parametrize("encodings", ["test", "always"])
-def test_every_phase_continues_to_the_same_bytes(encodings: str) -> None:
-    from orchestrion.compiler.pipeline import PHASES
-    from orchestrion.schema.writer import write
-
-    text = dot_text((2, 20, 30, 40), "f32", False)
-    whole = compiler.compile(text, encodings=encodings)
-    for phase in list(PHASES)[1:]:
-        dumped = compiler.Compilation(encodings=encodings).text(text, phase)
-        assert write(compiler.Compilation(start=phase, encodings=encodings).rows(dumped)) == whole, phase
+def test_every_phase_continues_to_the_same_bytes(encodings: str, tmp_path: Path) -> None:
+    check_phases_continue(dot_text((2, 20, 30, 40), "f32", False), tmp_path, encodings=encodings)
 
 
 def test_an_unknown_name_is_refused() -> None:

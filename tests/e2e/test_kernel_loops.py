@@ -3,8 +3,6 @@ submissions they take, how limits end them, and which loops stay with the host.
 """
 
 import threading
-from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any
 
 import jax
@@ -12,44 +10,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from control_flow import PROGRAMS
+from loop_programs import TARGETS, Programs, change_machines, submissions
 from named_devices import open_named
 
 from orchestrion import vm
 from orchestrion.compiler import compile
 from orchestrion.compiler.kernel.loop_entry import MAX_ITERATIONS
 from orchestrion.compiler.placement import Report
-from orchestrion.compiler.targets.target import target
 from orchestrion.vm.errors import Cancelled, DeadlineExceeded, FuelExhausted
 
 F = np.float32
-#: device -> its target
-TARGETS = {"opencl": "opencl", "vulkan": "spirv"}
-
-
-@pytest.fixture(params=TARGETS)
-def device(request: pytest.FixtureRequest) -> str:
-    if request.param == "vulkan":
-        request.getfixturevalue("needs_vulkan")
-    return str(request.param)
-
-
-@pytest.fixture
-def programs(device: str) -> Iterator[Callable[..., vm.Program]]:
-    """Compiles and loads programs, which the end of the test closes."""
-    loaded: list[vm.Program] = []
-
-    def load(function: Any, *arguments: Any, **options: Any) -> vm.Program:
-        module = compile(jax.jit(function), *arguments, targets=[TARGETS[device]])
-        loaded.append(vm.load(module, device, **options))
-        return loaded[-1]
-
-    yield load
-    for program in loaded:
-        program.close()
-
-
-def submissions(program: vm.Program) -> int:
-    return int(program.statistics()["calls"][-1]["submissions"])
 
 
 def until(x: Any, n: Any) -> Any:
@@ -58,28 +28,28 @@ def until(x: Any, n: Any) -> Any:
 
 
 @pytest.mark.parametrize("turns", [0, 1, 2, 1000, 4095, 4096, 4097, 70_000])
-def test_iterations(turns: int, programs: Any) -> None:
+def test_iterations(turns: int, loop_programs: Programs) -> None:
     """A submission runs `MAX_ITERATIONS`, also on llvmpipe, which ends longer loops without an error."""
-    program = programs(until, F(3), np.int32(1))
+    program = loop_programs(until, F(3), np.int32(1))
     for one, other in zip(jax.jit(until)(F(3), turns), program.main(F(3), np.int32(turns)), strict=True):
         assert one == other
     assert submissions(program) <= 2 + turns // MAX_ITERATIONS
 
 
 @pytest.mark.parametrize("turns", [12, 1000, 70_000])
-def test_known_length(turns: int, programs: Any) -> None:
+def test_known_length(turns: int, loop_programs: Programs) -> None:
     """The whole call is one submission."""
 
     def counted(x: Any) -> Any:
         return jax.lax.fori_loop(0, turns, lambda i, v: v * 0.5 + i, x)
 
     x = np.arange(3, dtype=F)
-    program = programs(counted, x)
+    program = loop_programs(counted, x)
     np.testing.assert_array_equal(program.main(x), jax.jit(counted)(x))
     assert submissions(program) == 1
 
 
-def test_loops_in_loops(programs: Any) -> None:
+def test_loops_in_loops(loop_programs: Programs) -> None:
     """Loops of known length, a branch on the device and an index, all in one kernel."""
 
     def body(i: Any, v: Any) -> Any:
@@ -91,46 +61,34 @@ def test_loops_in_loops(programs: Any) -> None:
         return jax.lax.fori_loop(0, 30, body, x)
 
     x = np.random.default_rng(0).normal(size=(4, 4)).astype(F)
-    program = programs(nested, x)
+    program = loop_programs(nested, x)
     np.testing.assert_allclose(program.main(x), jax.jit(nested)(x), rtol=1e-4, atol=1e-5)
     assert submissions(program) == 1
 
 
-def test_large_state(programs: Any) -> None:
+def test_large_state(loop_programs: Programs) -> None:
     """A state of more than 16 KiB alternates between its two buffers, for any number of iterations."""
 
     def swapped(x: Any, n: Any) -> Any:
         return jax.lax.while_loop(lambda s: s[1] < n, lambda s: (s[0][::-1] * 0.5, s[1] + 1), (x, jnp.int32(0)))
 
     x = np.random.default_rng(0).normal(size=5000).astype(F)
-    program = programs(swapped, x, np.int32(0))
+    program = loop_programs(swapped, x, np.int32(0))
     for turns in range(6):
         for one, other in zip(jax.jit(swapped)(x, turns), program.main(x, np.int32(turns)), strict=True):
             np.testing.assert_array_equal(one, other)
         assert submissions(program) <= 2
 
 
-@pytest.fixture
-def on_host(monkeypatch: pytest.MonkeyPatch, device: str) -> Callable[[], None]:
-    """Leaves all loops of later compilations to the host."""
-
-    def leave() -> None:
-        made_for = target(TARGETS[device])
-        rows = {name: replace(row, merged_ops=0) for name, row in made_for.machines.items()}
-        monkeypatch.setattr(type(made_for), "machines", rows)
-
-    return leave
-
-
 @pytest.mark.parametrize("name", [name for name, _, _ in PROGRAMS])
-def test_bits(name: str, programs: Any, on_host: Any) -> None:
+def test_bits(name: str, loop_programs: Programs, monkeypatch: pytest.MonkeyPatch) -> None:
     """The results are those of the loop of the host, to the bit, and a call submits at most as often."""
     (function, shapes) = next((row[1], row[2]) for row in PROGRAMS if row[0] == name)
     random = np.random.default_rng(1)
     arguments = [np.asarray(random.integers(0, 4, shape)).astype(dtype) for shape, dtype in shapes]
-    merged = programs(function, *arguments)
-    on_host()
-    other = programs(function, *arguments)
+    merged = loop_programs(function, *arguments)
+    change_machines(loop_programs.device, monkeypatch, merged_ops=0)  # all loops stay with the host
+    other = loop_programs(function, *arguments)
     want, got = (jax.tree.leaves(program.main(*arguments)) for program in (other, merged))
     for one, two in zip(want, got, strict=True):
         np.testing.assert_array_equal(np.asarray(one), np.asarray(two))
@@ -174,14 +132,14 @@ class TestEndless:
                 call()
         assert program.main(F(-1))[0] == -1  # the context stays usable
 
-    def test_deadline(self, programs: Any) -> None:
-        self.ends(programs(endless, F(1), deadline=0.3), DeadlineExceeded)
+    def test_deadline(self, loop_programs: Programs) -> None:
+        self.ends(loop_programs(endless, F(1), deadline=0.3), DeadlineExceeded)
 
-    def test_fuel(self, programs: Any) -> None:
-        self.ends(programs(endless, F(1), fuel=2000), FuelExhausted)
+    def test_fuel(self, loop_programs: Programs) -> None:
+        self.ends(loop_programs(endless, F(1), fuel=2000), FuelExhausted)
 
-    def test_cancel(self, programs: Any) -> None:
-        program = programs(endless, F(1))
+    def test_cancel(self, loop_programs: Programs) -> None:
+        program = loop_programs(endless, F(1))
         timer = threading.Timer(0.3, program.cancel)
         timer.start()
         with pytest.raises(Cancelled):
@@ -190,13 +148,13 @@ class TestEndless:
         assert program.main(F(-1))[0] == -1
 
 
-def test_the_report_says_why(device: str) -> None:
+def test_the_report_says_why(loop_device: str) -> None:
     """Loops with large commands, and of unknown length around others of unknown length, stay with the host."""
 
     def large(x: Any) -> Any:
         return jax.lax.while_loop(lambda v: v[0] < 1, lambda v: v * 2, x)
 
     report = Report()
-    compile(jax.jit(large), np.ones(1 << 20, F), targets=[TARGETS[device]], report=report)
+    compile(jax.jit(large), np.ones(1 << 20, F), targets=[TARGETS[loop_device]], report=report)
     (row,) = [row for row in report.not_taken if row.what == "one kernel for a loop"]
     assert "ops" in row.reason and "are the most" in row.reason

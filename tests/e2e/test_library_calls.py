@@ -1,18 +1,18 @@
 """Programs that call library functions: from JAX to a result, what a call costs, and what is said when it cannot be."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from phase_texts import check_phases_continue
 
 from orchestrion import compiler, vm
 from orchestrion.compiler.driver import Compilation
 from orchestrion.compiler.errors import CompileError
-from orchestrion.compiler.pipeline import PHASES
 from orchestrion.hal.libraries import Function, Spec, register
 from orchestrion.hal.registry import list_devices
-from orchestrion.schema import writer
 from orchestrion.vm.errors import DeviceError, LibraryFailed, Trap, UnresolvedLibrary
 
 #: the devices with library calls, which are also their targets; a test gets one after the other
@@ -195,14 +195,11 @@ def test_one_dispatch_and_one_submission() -> None:
     assert last["executables_created"] == 0
 
 
-@pytest.mark.parametrize("start", PHASES)
-def test_every_phase_continues_to_the_same_bytes(start: str) -> None:
+def test_every_phase_continues_to_the_same_bytes(tmp_path: Path) -> None:
     jax = pytest.importorskip("jax")
     scaled = ffi("e2e.scale", ((4, 3), np.float32), ((), np.float32), factor=2.0, mode="x")
     source = jax.jit(lambda x: scaled(jax.numpy.sin(x))[0] * 2).lower(jax.ShapeDtypeStruct(X.shape, X.dtype))
-    job = Compilation(targets=TARGETS)
-    again = Compilation(targets=TARGETS, start=start).rows(job.text(source, start))
-    assert writer.write(again) == writer.write(job.rows(source))
+    check_phases_continue(source, tmp_path, targets=TARGETS)
 
 
 @pytest.mark.parametrize("target", ["opencl", "spirv"])

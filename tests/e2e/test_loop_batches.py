@@ -2,9 +2,9 @@
 how many submissions they take, how limits end them, and which loops stay with the host.
 """
 
+import functools
 import threading
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable
 from math import ceil, log2
 from typing import Any
 
@@ -13,60 +13,26 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from control_flow import PROGRAMS
+from loop_programs import TARGETS, Programs, change_machines, submissions
 from named_devices import open_named
 
 from orchestrion import vm
 from orchestrion.compiler import compile
 from orchestrion.compiler.placement import Report
 from orchestrion.compiler.targets.mark_kernel_loops import MAX_BATCH
-from orchestrion.compiler.targets.target import target
 from orchestrion.vm.errors import Cancelled, DeadlineExceeded, FuelExhausted
 
 F = np.float32
-#: device -> its target
-TARGETS = {"opencl": "opencl", "vulkan": "spirv"}
 RANDOM = np.random.default_rng(0)
 #: a matrix that keeps the length of vectors, and a vector
 MATRIX = np.linalg.qr(RANDOM.normal(size=(256, 256)))[0].astype(F)
 VECTOR = RANDOM.normal(size=256).astype(F)
 
 
-@pytest.fixture(params=TARGETS)
-def device(request: pytest.FixtureRequest) -> str:
-    if request.param == "vulkan":
-        request.getfixturevalue("needs_vulkan")
-    return str(request.param)
-
-
 @pytest.fixture
-def programs(device: str) -> Iterator[Callable[..., vm.Program]]:
-    """Compiles and loads programs, which the end of the test closes."""
-    loaded: list[vm.Program] = []
-
-    def load(function: Any, *arguments: Any, machines: Any = ("cpu",), **options: Any) -> vm.Program:
-        module = compile(jax.jit(function), *arguments, targets=[TARGETS[device]], machines=machines)
-        loaded.append(vm.load(module, device, **options))
-        return loaded[-1]
-
-    yield load
-    for program in loaded:
-        program.close()
-
-
-@pytest.fixture
-def machine(monkeypatch: pytest.MonkeyPatch, device: str) -> Callable[..., None]:
+def machine(monkeypatch: pytest.MonkeyPatch, loop_device: str) -> Callable[..., None]:
     """Changes the machines of later compilations."""
-
-    def change(**fields: int) -> None:
-        made_for = target(TARGETS[device])
-        rows = {name: replace(row, **fields) for name, row in made_for.machines.items()}
-        monkeypatch.setattr(type(made_for), "machines", rows)
-
-    return change
-
-
-def submissions(program: vm.Program) -> int:
-    return int(program.statistics()["calls"][-1]["submissions"])
+    return functools.partial(change_machines, loop_device, monkeypatch)
 
 
 def power(x: Any, n: Any) -> Any:
@@ -75,15 +41,15 @@ def power(x: Any, n: Any) -> Any:
 
 
 @pytest.mark.parametrize("turns", [0, 1, 2, 3, 7, 8, 63, 64, 127, 128, 200])
-def test_iterations(turns: int, programs: Any, machine: Any) -> None:
+def test_iterations(turns: int, loop_programs: Programs, machine: Any) -> None:
     """Submissions of 1, 2, 4 iterations and so on, and iterations behind the end that change nothing."""
-    program = programs(power, VECTOR, np.int32(1))
+    program = loop_programs(power, VECTOR, np.int32(1))
     got = program.main(VECTOR, np.int32(turns))
     assert int(got[1]) == turns
     assert submissions(program) <= 2 + ceil(log2(turns + 1)) + turns // MAX_BATCH
     np.testing.assert_allclose(got[0], jax.jit(power)(VECTOR, turns)[0], rtol=2e-3, atol=2e-3)
     machine(merged_ops=0)
-    host = programs(power, VECTOR, np.int32(1))
+    host = loop_programs(power, VECTOR, np.int32(1))
     np.testing.assert_array_equal(got[0], host.main(VECTOR, np.int32(turns))[0])
     assert submissions(host) >= turns
 
@@ -174,11 +140,11 @@ CASES = [branches, large_branches, large_state, fills, flags, nested, several]
 
 @pytest.mark.parametrize("kind", ["cpu", "gpu"])
 @pytest.mark.parametrize("function", CASES, ids=[case.__name__ for case in CASES])
-def test_bits(function: Any, kind: str, programs: Any, machine: Any) -> None:
+def test_bits(function: Any, kind: str, loop_programs: Programs, machine: Any) -> None:
     """The results are those of the loop of the host, to the bit, with fewer submissions, also with code for a GPU."""
-    merged = programs(function, VECTOR, np.int32(1), machines=[kind])
+    merged = loop_programs(function, VECTOR, np.int32(1), machines=[kind])
     machine(merged_ops=0)
-    host = programs(function, VECTOR, np.int32(1), machines=[kind])
+    host = loop_programs(function, VECTOR, np.int32(1), machines=[kind])
     for turns in (0, 1, 2, 5, 11):
         want = jax.tree.leaves(host.main(VECTOR, np.int32(turns)))
         for one, other in zip(want, jax.tree.leaves(merged.main(VECTOR, np.int32(turns))), strict=True):
@@ -190,15 +156,15 @@ def test_bits(function: Any, kind: str, programs: Any, machine: Any) -> None:
 
 @pytest.mark.parametrize("merged_ops", [1, 40])
 @pytest.mark.parametrize("name", [name for name, _, _ in PROGRAMS])
-def test_small_programs(name: str, merged_ops: int, programs: Any, machine: Any) -> None:
+def test_small_programs(name: str, merged_ops: int, loop_programs: Programs, machine: Any) -> None:
     """No loop becomes one kernel, and nearly every command is an entry with a predicate."""
     (function, shapes) = next((row[1], row[2]) for row in PROGRAMS if row[0] == name)
     random = np.random.default_rng(1)
     arguments = [np.asarray(random.integers(0, 4, shape)).astype(dtype) for shape, dtype in shapes]
     machine(loop_ops=0, merged_ops=merged_ops)
-    batches = programs(function, *arguments)
+    batches = loop_programs(function, *arguments)
     machine(merged_ops=0)
-    host = programs(function, *arguments)
+    host = loop_programs(function, *arguments)
     want, got = (jax.tree.leaves(program.main(*arguments)) for program in (host, batches))
     for one, two in zip(want, got, strict=True):
         np.testing.assert_array_equal(np.asarray(one), np.asarray(two))
@@ -226,14 +192,14 @@ class TestEndless:
                 call()
         assert program.main(-VECTOR - 9)[1] < 0  # the context stays usable
 
-    def test_deadline(self, programs: Any) -> None:
-        self.ends(programs(endless, VECTOR, deadline=0.3), DeadlineExceeded)
+    def test_deadline(self, loop_programs: Programs) -> None:
+        self.ends(loop_programs(endless, VECTOR, deadline=0.3), DeadlineExceeded)
 
-    def test_fuel(self, programs: Any) -> None:
-        self.ends(programs(endless, VECTOR, fuel=20_000), FuelExhausted)
+    def test_fuel(self, loop_programs: Programs) -> None:
+        self.ends(loop_programs(endless, VECTOR, fuel=20_000), FuelExhausted)
 
-    def test_cancel(self, programs: Any) -> None:
-        program = programs(endless, VECTOR)
+    def test_cancel(self, loop_programs: Programs) -> None:
+        program = loop_programs(endless, VECTOR)
         timer = threading.Timer(0.3, program.cancel)
         timer.start()
         with pytest.raises(Cancelled):
@@ -242,7 +208,7 @@ class TestEndless:
         assert program.main(-VECTOR - 9)[1] < 0
 
 
-def test_the_report_says_why(device: str) -> None:
+def test_the_report_says_why(loop_device: str) -> None:
     """Loops around loops, and loops with iterations of some ms, stay with the host."""
 
     def large(x: Any) -> Any:
@@ -253,6 +219,6 @@ def test_the_report_says_why(device: str) -> None:
         (lambda x: nested(x, 3), VECTOR, "it contains a loop"),
     ):
         report = Report()
-        compile(jax.jit(function), argument, targets=[TARGETS[device]], report=report)
+        compile(jax.jit(function), argument, targets=[TARGETS[loop_device]], report=report)
         reasons = [row.reason for row in report.not_taken if row.what == "batches of a loop"]
         assert len(reasons) == 1 and words in reasons[0]

@@ -2,7 +2,6 @@
 the host. Limits end recorded loops; devices that record none run the same modules.
 """
 
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -12,6 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from alarms import Alarm
+from loop_programs import Programs, submissions
 
 from orchestrion import vm
 from orchestrion.compiler import compile
@@ -87,24 +88,14 @@ IDS = [f"{function.__name__}-{number}" for number, (function, _) in enumerate(CA
 @pytest.fixture
 def programs() -> Iterator[Callable[..., vm.Program]]:
     """Loads programs, which the end of the test closes."""
-    loaded: list[vm.Program] = []
-
-    def load(module: Any, **options: Any) -> vm.Program:
-        loaded.append(vm.load(module, "reference", **options))
-        return loaded[-1]
-
-    yield load
-    for program in loaded:
-        program.close()
+    programs = Programs("reference")
+    yield programs.load
+    programs.close()
 
 
 def submitted(program: vm.Program, *arguments: Any) -> Any:
     """The results of a submitted call."""
     return getattr(program.main, "flat", program.main).submit(*arguments).result()
-
-
-def submissions(program: vm.Program) -> int:
-    return int(program.statistics()["calls"][-1]["submissions"])
 
 
 @pytest.mark.parametrize(("function", "calls"), CASES, ids=IDS)
@@ -213,16 +204,8 @@ class TestEndless:
         assert program.main(F(-1))[0] == -1
 
     def test_interrupt(self, profiling: bool, endless_module: Any, programs: Any) -> None:
-        """Ctrl-C ends a blocking call. It is repeated, since Python ignores one that arrives in JAX's callback of the
-        garbage collector.
-        """
+        """Ctrl-C ends a blocking call."""
         program = programs(endless_module, profiling=profiling)
-        before = signal.signal(signal.SIGALRM, signal.default_int_handler)
-        try:
-            signal.setitimer(signal.ITIMER_REAL, 0.2, 0.5)
-            with pytest.raises(KeyboardInterrupt):
-                program.main(F(1))
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, before)
+        with pytest.raises(KeyboardInterrupt), Alarm(0.2):
+            program.main(F(1))
         assert program.main(F(-1))[0] == -1

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from alarms import Alarm
 from watchdog import run_together, watched
 
 from orchestrion import compiler, vm
@@ -261,13 +262,9 @@ class Interrupted:
 
     def turn(self, n: float) -> None:
         try:
-            signal.setitimer(signal.ITIMER_REAL, self.chance.uniform(0.0001, 0.01))
-            try:
-                end = time.monotonic() + 1  # in a finalizer Python prints the exception and goes on
-                while time.monotonic() < end:
+            with Alarm(self.chance.uniform(0.0001, 0.01)):
+                while True:
                     self.call(n)
-            finally:
-                signal.setitimer(signal.ITIMER_REAL, 0)
         except KeyboardInterrupt:
             self.count += 1
         check(self.own.main(X, n + 1), n + 1)
@@ -293,21 +290,17 @@ def test_eight_threads_beside_an_interrupted_one(program: vm.Program, spinning: 
 
     threads = [threading.Thread(target=guarded, args=(user.run,), daemon=True) for user in users]
     signals = threading.Thread(target=signaller.run, daemon=True)
-    old = signal.signal(signal.SIGALRM, signal.default_int_handler)
-    try:
-        with watched(2 * PATIENCE):
-            end = time.monotonic() + PATIENCE
-            for thread in (signals, *threads):
-                thread.start()
-            while any(thread.is_alive() for thread in threads) and not failures and time.monotonic() < end:
-                main.turn(float(main.count % 97))
-                time.sleep(0.01)
-            signaller.signals.put(None)
-            assert not failures, failures
-            assert not any(thread.is_alive() for thread in threads), "threads hang"
-            signals.join()
-    finally:
-        signal.signal(signal.SIGALRM, old)
+    with watched(2 * PATIENCE):
+        end = time.monotonic() + PATIENCE
+        for thread in (signals, *threads):
+            thread.start()
+        while any(thread.is_alive() for thread in threads) and not failures and time.monotonic() < end:
+            main.turn(float(main.count % 97))
+            time.sleep(0.01)
+        signaller.signals.put(None)
+        assert not failures, failures
+        assert not any(thread.is_alive() for thread in threads), "threads hang"
+        signals.join()
     assert main.count > 1
     del users, threads
     assert quiet(program) == before

@@ -1,18 +1,18 @@
 """Kernels that differ in scalar constants alone are one, with the constants as arguments: results stay, to the bit."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from phase_texts import check_phases_continue
 
 from orchestrion import compiler, vm
 from orchestrion.compiler.driver import Compilation
 from orchestrion.compiler.flow import share_scalars
 from orchestrion.compiler.flow.dialect import Executable
 from orchestrion.compiler.flow.share_scalars import MIN_SHARED_EXECUTABLES
-from orchestrion.compiler.pipeline import PHASES
 from orchestrion.hal.registry import list_devices
-from orchestrion.schema import writer
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
@@ -66,9 +66,6 @@ def test_a_program_of_many_scaled_sums_has_one_kernel_for_them() -> None:
     assert one == many < apart
 
 
-@pytest.mark.parametrize("start", PHASES)
-def test_every_phase_continues_to_the_same_bytes(start: str) -> None:
-    job = Compilation(targets=("reference", "opencl", "spirv"))
+def test_every_phase_continues_to_the_same_bytes(tmp_path: Path) -> None:
     source = lowered(FUNCTIONS["elementwise"], VALUES)
-    again = Compilation(targets=job.targets, start=start).rows(job.text(source, start))
-    assert writer.write(again) == writer.write(job.rows(source))
+    check_phases_continue(source, tmp_path, targets=("reference", "opencl", "spirv"))

@@ -6,38 +6,32 @@ what the phase `stablehlo` made of a program what it computes from the program.
 
 import re
 from collections.abc import Callable
-from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from phase_texts import check_texts_continue
 
 from orchestrion.compiler.driver import Compilation
 from orchestrion.compiler.frontend.stablehlo import load_module
 from orchestrion.compiler.ir.parser import parse
 from orchestrion.compiler.ir.printer import print_module
-from orchestrion.compiler.pipeline import LAST_PHASE, PHASES
-from orchestrion.schema import writer
 
 Check = Callable[[Any, list[np.ndarray]], None]
 Xla = Callable[..., list[np.ndarray]]
 
 
-def test_every_phase_continues_to_the_same_bytes(graph_case: Any, tmp_path: Path) -> None:
-    """Each phase's text gives the next one's, and the last the bytes; so all of them give the same bytes."""
-    wanted = writer.write(Compilation(dump=tmp_path).rows(graph_case.lowered()))
-    texts = {path.stem.partition("-")[2]: path.read_text() for path in sorted(tmp_path.iterdir())}
-    assert list(texts) == list(PHASES)
+def test_every_phase_continues_to_the_same_bytes(
+    graph_case: Any, module_of: Callable[[Any], bytes], texts_of: Callable[[Any], dict[str, str]]
+) -> None:
+    wanted, texts = module_of(graph_case), texts_of(graph_case)
     ir = pytest.importorskip("jaxlib.mlir.ir")
     context = ir.Context()
     context.allow_unregistered_dialects = True
     for phase, text in texts.items():
         assert print_module(parse(text)) == text, phase
         ir.Module.parse(text, context)
-    for phase, following in pairwise(PHASES):
-        assert Compilation(start=phase).text(texts[phase], following) == texts[following], phase
-    assert writer.write(Compilation(start=LAST_PHASE).rows(texts[LAST_PHASE])) == wanted
+    check_texts_continue(texts, wanted)
 
 
 def test_simplifying_changes_no_result(case: Any, xla: Xla, check: Check) -> None:

@@ -6,6 +6,8 @@ it is about to do before it does it, so that a step that ends the process is fou
 
 `--devices=swiftshader,least` runs the programs on Vulkan devices like those of phones, with the validation layer:
 SwiftShader, and lavapipe restricted to the least features and limits. Doubles are refused there, by name.
+
+`--devices=cpu --levels=x86-64-v4,x86-64-v2` runs them as native code: each program at one of these levels, in turn.
 """
 
 import argparse
@@ -25,6 +27,7 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "support"))
 
+from cpu_devices import best_level  # noqa: E402
 from named_devices import profiled  # noqa: E402
 from oracle_process import Oracles  # noqa: E402
 from random_judge import ORACLES, disagreements, faults, with_second_opinions  # noqa: E402
@@ -36,7 +39,8 @@ from orchestrion.vm.errors import NoProgram  # noqa: E402
 
 #: device -> target
 DEVICES = {
-    "reference": "reference", "vulkan": "spirv", "opencl": "opencl", "swiftshader": "spirv", "least": "spirv",
+    "reference": "reference", "cpu": "cpu", "vulkan": "spirv", "opencl": "opencl", "swiftshader": "spirv",
+    "least": "spirv",
 }  # fmt: skip
 #: those that programs run on unless told otherwise, and those that lack doubles
 USUAL, LACKING = ("reference", "vulkan", "opencl"), ("swiftshader", "least")
@@ -53,30 +57,32 @@ def main() -> None:
     parser.add_argument("--programs", type=int, default=20_000)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--devices", default=",".join(USUAL), help=f"some of {', '.join(DEVICES)}")
+    parser.add_argument("--levels", default=",".join(best_level()), help="instruction sets of device cpu, in turn")
     parser.add_argument("--minutes", type=float, default=1e9, help="begin no further workers after these")
     parser.add_argument("--to", type=Path, default=ROOT / "build" / "fuzz")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     given = parser.parse_args()
     given.to.mkdir(parents=True, exist_ok=True)
-    devices = given.devices.split(",")
+    devices, levels = given.devices.split(","), given.levels.split(",")
     if given.worker is not None:
-        work(given.first, given.programs, given.to, set(given.worker.split()), devices)
+        work(given.first, given.programs, given.to, set(given.worker.split()), devices, levels)
         return
     end = time.monotonic() + 60 * given.minutes
     chunks = range(given.first, given.first + given.programs, LIFETIME)
     with ThreadPoolExecutor(given.jobs) as pool:
         limits = [min(first + LIFETIME, given.first + given.programs) for first in chunks]
-        runs = pool.map(lambda a, z: chunk(a, z, given.to, devices) if time.monotonic() < end else [], chunks, limits)
+        started = partial(worker, to=given.to, devices=devices, levels=levels)
+        runs = pool.map(lambda a, z: chunk(a, z, given.to, started) if time.monotonic() < end else [], chunks, limits)
         report([row for rows in runs for row in rows], devices)
 
 
-def chunk(first: int, last: int, to: Path, devices: list[str]) -> list[dict[str, Any]]:
+def chunk(first: int, last: int, to: Path, started: Callable[..., subprocess.Popen[str]]) -> list[dict[str, Any]]:
     """The rows of the programs of these seeds, by as many workers as die."""
     rows: list[dict[str, Any]] = []
     without = ""
     with (to / f"{first}-{last}.jsonl").open("w") as journal:
         while first < last:
-            doing, process = "", worker(first, last - first, to, without, devices)
+            doing, process = "", started(first, last - first, without)
             assert process.stdout is not None
             for line in process.stdout:
                 if not line.startswith("{"):
@@ -93,27 +99,29 @@ def chunk(first: int, last: int, to: Path, devices: list[str]) -> list[dict[str,
     return rows
 
 
-def worker(first: int, count: int, to: Path, without: str, devices: list[str]) -> subprocess.Popen[str]:
+def worker(
+    first: int, count: int, without: str, to: Path, devices: list[str], levels: list[str]
+) -> subprocess.Popen[str]:
     settings = {"ORCHESTRION_CACHE": "off", "ORCHESTRION_HOME": str(to / "home")}
     if any(name in LACKING for name in devices):
         settings |= {"ORCHESTRION_VULKAN_VALIDATION": "1", "VK_ADD_DRIVER_FILES": str(SWIFTSHADER)}
     command = [sys.executable, __file__, f"--first={first}", f"--programs={count}", f"--to={to}"]
-    command.append(f"--devices={','.join(devices)}")
+    command += [f"--devices={','.join(devices)}", f"--levels={','.join(levels)}"]
     with (to / "stderr.txt").open("a") as errors:
         return subprocess.Popen([*command, f"--worker={without}"], env=os.environ | settings, stdout=subprocess.PIPE,
                                 stderr=errors, text=True)  # fmt: skip
 
 
-def work(first: int, count: int, to: Path, without: set[str], devices: list[str]) -> None:
+def work(first: int, count: int, to: Path, without: set[str], devices: list[str], levels: list[str]) -> None:
     """In a worker: these programs; the first one without steps that ended another worker."""
     oracles = Oracles()
     for seed in range(first, first + count):
-        row = check(seed, to, oracles, without if seed == first else set(), devices)
+        row = check(seed, to, oracles, without if seed == first else set(), devices, levels[seed % len(levels)])
         print(json.dumps(row), flush=True)
     oracles.close()
 
 
-def check(seed: int, to: Path, oracles: Oracles, without: set[str], devices: list[str]) -> dict[str, Any]:
+def check(seed: int, to: Path, oracles: Oracles, without: set[str], devices: list[str], level: str) -> dict[str, Any]:
     made = generate(random.Random(seed), LENGTHS[seed % len(LENGTHS)])
     row: dict[str, Any] = {"seed": seed, "ops": made.text.count('"stablehlo.') - made.text.count('"stablehlo.return')}
 
@@ -137,7 +145,7 @@ def check(seed: int, to: Path, oracles: Oracles, without: set[str], devices: lis
     row["differ"] = disagreements(made.results, wanted)
     sides: Counter[str] = Counter()
     targets = list(dict.fromkeys(DEVICES[device] for device in devices))
-    module = step("compile", lambda: compiler.compile(made.text, targets=targets))
+    module = step("compile", lambda: compiler.compile(made.text, targets=targets, target_cpu=level))
     for device in devices if module is not None and wanted else ():
         wrong = step(device, partial(run_on, device, module, made, oracles, wanted, sides, row))
         if wrong is not None:

@@ -6,7 +6,6 @@
 
 import os
 import random
-import signal
 import subprocess
 import sys
 import threading
@@ -15,6 +14,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
+from alarms import Alarm
 from cpu_devices import open_cpu
 
 from orchestrion.hal.command_buffer import CommandBuffer
@@ -142,21 +142,6 @@ def endless(rig: Rig, size: int) -> CommandBuffer:
     commands.end()
     commands.finish()
     return commands
-
-
-class Alarm:
-    """Raises KeyboardInterrupt in the main thread after some seconds, as Ctrl-C does."""
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-
-    def __enter__(self) -> None:
-        self._before = signal.signal(signal.SIGALRM, signal.default_int_handler)
-        signal.setitimer(signal.ITIMER_REAL, self._seconds)
-
-    def __exit__(self, *_: object) -> None:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, self._before)
 
 
 @pytest.mark.parametrize("size", [1, 100_000])

@@ -8,9 +8,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
 import pytest
+from alarms import Alarm
 
 from orchestrion.hal import executable
 from orchestrion.hal.backend import Entry
@@ -62,20 +64,12 @@ def test_account_is_exact_across_threads() -> None:
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no alarms")
 def test_interrupts_lose_no_bytes_of_an_account() -> None:
     account, charged = Account(None), list[Account]()
-    old = signal.signal(signal.SIGALRM, signal.default_int_handler)
-    try:
-        for count in range(20_000):
-            while charged:
-                charged.pop().refund(16)
-            try:
-                signal.setitimer(signal.ITIMER_REAL, 10e-6 + 0.5e-6 * (count % 40))
-                while True:
-                    account.charge(16, charged)
-            except KeyboardInterrupt:
-                pass
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, old)
+    for count in range(20_000):
+        while charged:
+            charged.pop().refund(16)
+        with suppress(KeyboardInterrupt), Alarm(10e-6 + 0.5e-6 * (count % 40)):
+            while True:
+                account.charge(16, charged)
     assert account.live == 16 * len(charged)
 
 

@@ -9,7 +9,7 @@ from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.native_image import MAGIC, PAGE, Entry, decode, encode
 
 CODE = bytes(range(256)) * 2
-ENTRIES = (Entry(0, 3, 0), Entry(64, 16, 7))
+ENTRIES = (Entry(0, 3, 0), Entry(64, 16, 7, 1 << 19))
 PAYLOAD = encode("x86-64", ENTRIES, CODE)
 
 
@@ -23,7 +23,7 @@ def test_round_trip() -> None:
 
 def test_the_layout_is_frozen() -> None:
     assert PAYLOAD[:32] == MAGIC + struct.pack("<6I", 1, 1, PAGE, 512, 2, 0)
-    assert PAYLOAD[32:64] == struct.pack("<8I", 0, 3, 0, 0, 64, 16, 7, 0)
+    assert PAYLOAD[32:64] == struct.pack("<8I", 0, 3, 0, 0, 64, 16, 7, 1 << 19)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_the_layout_is_frozen() -> None:
         (32, 512, "byte 512 of 512"),
         (36, 1025, "1025 bindings"),
         (40, 16385, "16385 parameter words"),
-        (44, 1, "reserved word"),
+        (44, (1 << 19) + 1, "uses 524289 bytes of the stack, at most 524288"),
         (64, 1, "other than zero"),
     ],
 )

@@ -215,6 +215,7 @@ def emulated() -> Iterator[None]:
         for module in (program, profiling):
             stack.enter_context(patch.object(module, "np", memory.numpy()))
         stack.enter_context(patch.object(program, "Program", memory.program))
+        stack.enter_context(patch.object(program.stack, "lowest_address", lambda: 0))  # code runs on the emulator's
         stack.enter_context(patch.object(executable, "CodeMemory", memory.code))
         stack.enter_context(patch.object(CpuBuffer, "allocate", classmethod(memory.buffer)))
         stack.enter_context(patch.object(CpuDevice, "import_host", lambda device, data: None))

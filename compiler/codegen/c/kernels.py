@@ -115,18 +115,17 @@ class KernelText(WorkgroupOps):
     def _name_constants(self) -> None:
         for ordinal, binding in enumerate(self.block.arguments):
             self.names[binding] = f"b{ordinal}"
-        for top in self.block:
-            for op in top.walk():
-                if isinstance(op, k.Parameter):
-                    self.names[op.output] = f"p{op.ordinal.value}"
-                elif isinstance(op, k.Constant):
-                    self.names[op.output] = LANGUAGE.literal(op.bits, k.dtype_of(op.output))
-                elif isinstance(op, k.ByteOffset):
-                    self.names[op.output] = "0u"  # C adds nothing to bytes
-                elif isinstance(op, k.HasPairProducts):
-                    self.names[op.output] = LANGUAGE.literal(0, k.dtype_of(op.output))
-                elif isinstance(op, k.WorkgroupId):
-                    self.names[op.output] = f"({LANGUAGE.types[str(op.output.type)]})g"
+        for op in self.block.walk():
+            if isinstance(op, k.Parameter):
+                self.names[op.output] = f"p{op.ordinal.value}"
+            elif isinstance(op, k.Constant):
+                self.names[op.output] = LANGUAGE.literal(op.bits, k.dtype_of(op.output))
+            elif isinstance(op, k.ByteOffset):
+                self.names[op.output] = "0u"  # C adds nothing to bytes
+            elif isinstance(op, k.HasPairProducts):
+                self.names[op.output] = LANGUAGE.literal(0, k.dtype_of(op.output))
+            elif isinstance(op, k.WorkgroupId):
+                self.names[op.output] = f"({LANGUAGE.types[str(op.output.type)]})g"
 
     # a workgroup
 

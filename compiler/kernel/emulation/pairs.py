@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrion.compiler.kernel.math.number import Number, select
+from orchestrion.compiler.scalars.math.number import Number, select
 
 DIGIT = 0xFFFF
 WORD_SCALE, WORD_UNIT = 2.0**32, 2.0**-32

@@ -25,7 +25,7 @@ from orchestrion.compiler.ir.effects import erase_dead
 from orchestrion.compiler.kernel import dialect as k
 from orchestrion.compiler.kernel.affine import aligned
 from orchestrion.compiler.kernel.builder import KernelBuilder
-from orchestrion.compiler.kernel.math.number import Number
+from orchestrion.compiler.scalars.math.number import Number
 from orchestrion.compiler.sequencer.ll_seq import Entry, Executable
 from orchestrion.schema.dtypes import BOOL, BY_NAME, DType
 
@@ -68,8 +68,7 @@ class _Rewriter:
         self.parts: dict[Value, tuple[Value, ...]] = {
             old: (new,) for old, new in zip(source.arguments, self.block.arguments, strict=True)
         }
-        stores = (k.Store, k.StoreVector)
-        self.stored = {op.binding for top in source for op in top.walk() if isinstance(op, stores)}
+        self.stored = {op.binding for op in source.walk() if isinstance(op, k.Store | k.StoreVector)}
         self.vectors: dict[Value, list[tuple[Value, ...]]] = {}  #: vector -> the parts of its lanes
         self.done: set[Operation] = set()  #: stores that an earlier one was joined with
         self.whole_words = WholeWords(source, self.narrow, workgroup_size)

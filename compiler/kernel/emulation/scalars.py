@@ -11,9 +11,9 @@ An emulated value is a tuple of values that the device has, its *parts*:
 from collections.abc import Sequence
 from typing import Generic, TypeVar
 
-from orchestrion.compiler.kernel.lowering import LoweringEmitter
-from orchestrion.compiler.kernel.math.number import Number
-from orchestrion.compiler.kernel.primitives import KINDS, Primitive
+from orchestrion.compiler.scalars.lowering import LoweringEmitter
+from orchestrion.compiler.scalars.math.number import Number
+from orchestrion.compiler.scalars.primitives import KINDS, Primitive
 from orchestrion.schema.dtypes import FLOAT, SIGNED, UNSIGNED, DType
 
 from . import pairs

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import cos, pi, sin
 
-from orchestrion.compiler.kernel.math.number import Number
+from orchestrion.compiler.scalars.math.number import Number
 
 
 @dataclass(frozen=True, slots=True)

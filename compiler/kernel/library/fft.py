@@ -16,8 +16,8 @@ from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import Size, typical
 from orchestrion.compiler.kernel.elemental import Elemental, ElementalCode
 from orchestrion.compiler.kernel.index import Index, delinearize
-from orchestrion.compiler.kernel.math.number import Number
 from orchestrion.compiler.kernel.rules import element_of, shape_of
+from orchestrion.compiler.scalars.math.number import Number
 from orchestrion.compiler.stablehlo.ops.base import dtype_of
 from orchestrion.compiler.stablehlo.ops.flow_ops import LineFft, longest, radices
 
@@ -108,13 +108,11 @@ class _Lines(ElementalCode):
         """Runs the body for each of `count` items, which the invocations share."""
         b, lanes = self.builder, self.shares.lanes
         if count > lanes:
-            loop = b.begin_loop(b.local_id(), b.word(count), b.word(lanes), ())
-            body(loop.index)
-            b.end_loop(loop, ())
+            with b.words(count, b.local_id(), lanes) as place:
+                body(place)
         elif count < lanes:
-            branch = b.begin_if(b.op("compare_lt", b.local_id(), b.word(count)))
-            body(b.local_id())
-            b.end_if(branch)
+            with b.when(b.op("compare_lt", b.local_id(), b.word(count))):
+                body(b.local_id())
         else:
             body(b.local_id())
 
@@ -128,7 +126,7 @@ class _Lines(ElementalCode):
             first, turn = b.op("multiply", self._reversed(place), b.word(radix)), b.word(0)
         else:
             turn = b.op("unchecked_remainder", place, b.word(step)) if number else place
-            first = b.op("add", b.op("multiply", b.op("subtract", place, turn), b.word(radix)), turn)
+            first = b.place(b.op("subtract", place, turn), radix, turn)
         places = [b.op("add", first, b.word(k * step)) for k in range(radix)]
         load = self._shared if number else self._given
         values = self.dft.of([load(line, at) for at in places])
@@ -158,7 +156,7 @@ class _Lines(ElementalCode):
         block, rest = b.word(0), place
         for radix in self.factors[:-1]:
             digit = b.op("unchecked_remainder", rest, b.word(radix))
-            block = b.op("add", b.op("multiply", block, b.word(radix)), digit)
+            block = b.place(block, radix, digit)
             rest = b.op("unchecked_divide", rest, b.word(radix))
         return block
 
@@ -176,7 +174,7 @@ class _Lines(ElementalCode):
 
     def _root(self, at: Value) -> Complex:
         b, roots = self.builder, self.op.roots
-        place = b.op("convert", at, to=b.index_type)
+        place = b.index(at)
         parts = (Index(b, shape_of(roots), [place, b.index(part)]) for part in range(2))
         return self._complex(*(self.elemental.element(roots, at) for at in parts))
 
@@ -186,24 +184,21 @@ class _Lines(ElementalCode):
     def _address(self, line: Value, place: Value) -> Value:
         """The position of a number of a line in the shared arrays."""
         b = self.builder
-        return b.inside(self.shared[0], b.op("add", b.op("multiply", line, b.word(self.op.length)), place))
+        return b.inside(self.shared[0], b.place(line, self.op.length, place))
 
     def _write(self, line: Value, place: Value, values: Sequence[Complex]) -> None:
         """Writes those of the results `place`, `place + step`, ... that the op has."""
         b, out, step = self.builder, self.op.out, self.op.length // len(values)
         wanted, number = shape_of(out)[self.op.axis], self._number(line)
-        branch = b.begin_if(b.op("compare_lt", number, b.index(self.shares.total)))
-        for k, value in enumerate(values):
-            if k * step >= wanted:
-                break
-            at = b.op("add", place, b.word(k * step))
-            some = b.begin_if(b.op("compare_lt", at, b.word(wanted))) if (k + 1) * step > wanted else None
-            value = value.scaled(1.0 / self.op.length) if self.op.inverse.value else value
-            for part, index in zip((value.real, value.imag), self._at(out, number, at), strict=False):
-                b.store(part.value, self.binding, index.linear)
-            if some is not None:
-                b.end_if(some)
-        b.end_if(branch)
+        with b.when(b.op("compare_lt", number, b.index(self.shares.total))):
+            for k, value in enumerate(values):
+                if k * step >= wanted:
+                    break
+                at = b.op("add", place, b.word(k * step))
+                with b.when(b.op("compare_lt", at, b.word(wanted)) if (k + 1) * step > wanted else None):
+                    value = value.scaled(1.0 / self.op.length) if self.op.inverse.value else value
+                    for part, index in zip((value.real, value.imag), self._at(out, number, at), strict=False):
+                        b.store(part.value, self.binding, index.linear)
 
     # places
 
@@ -211,11 +206,11 @@ class _Lines(ElementalCode):
         """The number of a line among all lines."""
         b = self.builder
         first = b.op("multiply", b.workgroup_id(), b.index(self.shares.lines))
-        return b.op("add", first, b.op("convert", line, to=b.index_type))
+        return b.op("add", first, b.index(line))
 
     def _at(self, value: Value, number: Value, place: Value) -> list[Index]:
         """The indices of the parts of a number of a line."""
         b, axis, shape = self.builder, self.op.axis, shape_of(value)
         others = delinearize(b, number, shape[:axis] + shape[axis + 1 : -1])
-        place = b.op("convert", place, to=b.index_type)
+        place = b.index(place)
         return [Index(b, shape, [*others[:axis], place, *others[axis:], b.index(part)]) for part in range(shape[-1])]

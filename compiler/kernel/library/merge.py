@@ -37,12 +37,11 @@ def emit(elemental: Elemental, op: Merge, bindings: Mapping[Value, Value]) -> No
     """Appends the code of an invocation. `bindings`: where each result is written."""
     b, shape = elemental.builder, shape_of(op.inputs[0])
     position = invocation_index(b, WORKGROUP_SIZE)
-    branch = b.begin_if(b.op("compare_lt", position, b.index(invocations(op))))
-    others = shape[: op.axis] + shape[op.axis + 1 :]
-    line, share = delinearize(b, position, (prod(others), -(-shape[op.axis] // SHARE)))
-    merger = _Merger(elemental, op, [bindings[result] for result in op.results], delinearize(b, line, others))
-    merger.run(b.op("multiply", share, b.index(SHARE)))
-    b.end_if(branch)
+    with b.when(b.op("compare_lt", position, b.index(invocations(op)))):
+        others = shape[: op.axis] + shape[op.axis + 1 :]
+        line, share = delinearize(b, position, (prod(others), -(-shape[op.axis] // SHARE)))
+        merger = _Merger(elemental, op, [bindings[result] for result in op.results], delinearize(b, line, others))
+        merger.run(b.op("multiply", share, b.index(SHARE)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +96,7 @@ class _Merger(ElementalCode):
         b = self.builder
         step = self.elemental.element(self.op.step, scalar_index(b))
         step = b.op("minimum", b.op("maximum", step, b.const(0, "i32")), b.const(MAX_MERGE_STEP, "i32"))
-        return b.op("convert", step, to=b.index_type)
+        return b.index(step)
 
     def _pair_at(self, place: Value, length: Value) -> _Pair:
         """The pair of runs that a place of the result belongs to."""

@@ -65,28 +65,23 @@ class _Rows(ElementalCode):
         self._load()
         b.barrier()
         if self.op.factor.value:
-            loop = b.begin_loop(b.const(0, "ui32"), b.const(self.columns, "ui32"), b.const(1, "ui32"), ())
-            self._column(loop.index)
-            b.barrier()
-            b.end_loop(loop, ())
+            with b.words(self.columns) as column:
+                self._column(column)
+                b.barrier()
         first = b.op("multiply", self.share, b.index(BLOCK))
-        row = b.op("add", first, b.op("convert", b.local_id(), to=b.index_type))
+        row = b.op("add", first, b.index(b.local_id()))
         inside = b.op("compare_lt", row, b.index(rows))
-        branch = b.begin_if(b.op("and", inside, b.op("compare_lt", b.workgroup_id(), b.index(count))))
-        self._substitute(row)
-        b.end_if(branch)
+        with b.when(b.op("and", inside, b.op("compare_lt", b.workgroup_id(), b.index(count)))):
+            self._substitute(row)
 
     def _load(self) -> None:
         """Each invocation loads a row of the matrix."""
         b, row = self.builder, self.builder.local_id()
-        branch = b.begin_if(b.op("compare_lt", row, b.const(self.columns, "ui32")))
-        end = b.op("add", row, b.const(1, "ui32"))
-        loop = b.begin_loop(b.const(0, "ui32"), end, b.const(1, "ui32"), ())
-        b.store_shared(self._given(self.op.matrix, row, loop.index), self.triangle, self._place(row, loop.index))
-        b.end_loop(loop, ())
-        own = b.load_shared(self.triangle, self._place(row, row))
-        b.store_shared(own, self.triangle, self._pivot(row))
-        b.end_if(branch)
+        with b.when(b.op("compare_lt", row, b.word(self.columns))):
+            with b.words(b.op("add", row, b.word(1))) as column:
+                b.store_shared(self._given(self.op.matrix, row, column), self.triangle, self._place(row, column))
+            own = b.load_shared(self.triangle, self._place(row, row))
+            b.store_shared(own, self.triangle, self._pivot(row))
 
     def _column(self, column: Value) -> None:
         """Computes the elements of a column of the factor below the diagonal. Each invocation computes the pivot
@@ -94,51 +89,47 @@ class _Rows(ElementalCode):
         """
         b, row = self.builder, self.builder.local_id()
         below = b.op("compare_ge", row, column)
-        branch = b.begin_if(b.op("and", below, b.op("compare_lt", row, b.const(self.columns, "ui32"))))
-        start = [b.load_shared(self.triangle, self._place(x, column)) for x in (row, column)]
-        loop = b.begin_loop(b.const(0, "ui32"), column, b.const(1, "ui32"), start)
-        mine, other = (b.load_shared(self.triangle, self._place(x, loop.index)) for x in (row, column))
-        rest = [
-            b.op("subtract", x, b.op("multiply", y, other)) for x, y in zip(loop.carried, (mine, other), strict=True)
-        ]
-        rest = b.end_loop(loop, rest)
-        pivot = b.op("sqrt", rest[1])
-        at = b.begin_if(b.op("compare_eq", row, column))
-        b.store_shared(pivot, self.triangle, self._pivot(row))
-        b.begin_else(at)
-        b.store_shared(b.op("divide", rest[0], pivot), self.triangle, self._place(row, column))
-        b.end_if(at)
-        b.end_if(branch)
+        with b.when(b.op("and", below, b.op("compare_lt", row, b.word(self.columns)))):
+            start = [b.load_shared(self.triangle, self._place(x, column)) for x in (row, column)]
+            loop = b.begin_loop(b.word(0), column, b.word(1), start)
+            mine, other = (b.load_shared(self.triangle, self._place(x, loop.index)) for x in (row, column))
+            pairs = zip(loop.carried, (mine, other), strict=True)
+            rest, square = b.end_loop(loop, [b.op("subtract", x, b.op("multiply", y, other)) for x, y in pairs])
+            pivot = b.op("sqrt", square)
+            at = b.begin_if(b.op("compare_eq", row, column))
+            b.store_shared(pivot, self.triangle, self._pivot(row))
+            b.begin_else(at)
+            b.store_shared(b.op("divide", rest, pivot), self.triangle, self._place(row, column))
+            b.end_if(at)
 
     def _substitute(self, row: Value) -> None:
         b = self.builder
-        local, one = b.local_id(), b.const(1, "ui32")
-        outer = b.begin_loop(b.const(0, "ui32"), b.const(self.columns, "ui32"), one, ())
-        at = self._at(row, outer.index)
-        start = self.elemental.element(self.op.rows, at)
-        inner = b.begin_loop(b.const(0, "ui32"), outer.index, one, [start])
-        known = b.load_shared(self.own, self._place(inner.index, local))
-        factor = b.load_shared(self.triangle, self._place(outer.index, inner.index))
-        (rest,) = b.end_loop(inner, [b.op("subtract", inner.carried[0], b.op("multiply", known, factor))])
-        made = b.op("divide", rest, b.load_shared(self.triangle, self._pivot(outer.index)))
-        b.store_shared(made, self.own, self._place(outer.index, local))
-        b.store(made, self.binding, at.linear)
-        b.end_loop(outer, ())
+        local = b.local_id()
+        with b.words(self.columns) as column:
+            at = self._at(row, column)
+            start = self.elemental.element(self.op.rows, at)
+            inner = b.begin_loop(b.word(0), column, b.word(1), [start])
+            known = b.load_shared(self.own, self._place(inner.index, local))
+            factor = b.load_shared(self.triangle, self._place(column, inner.index))
+            (rest,) = b.end_loop(inner, [b.op("subtract", inner.carried[0], b.op("multiply", known, factor))])
+            made = b.op("divide", rest, b.load_shared(self.triangle, self._pivot(column)))
+            b.store_shared(made, self.own, self._place(column, local))
+            b.store(made, self.binding, at.linear)
 
     def _given(self, value: Value, row: Value, column: Value) -> Value:
         b = self.builder
-        places = [b.op("convert", x, to=b.index_type) for x in (row, column)]
+        places = [b.index(x) for x in (row, column)]
         return self.elemental.element(value, Index(b, shape_of(value), [self.batch, *places]))
 
     def _at(self, row: Value, column: Value) -> Index:
         b = self.builder
-        return Index(b, shape_of(self.op.rows), [self.batch, row, b.op("convert", column, to=b.index_type)])
+        return Index(b, shape_of(self.op.rows), [self.batch, row, b.index(column)])
 
     def _place(self, row: Value, column: Value) -> Value:
         """The position in a square array."""
         b = self.builder
-        return b.inside(self.own, b.op("add", b.op("multiply", row, b.word(BLOCK)), column))
+        return b.inside(self.own, b.place(row, BLOCK, column))
 
     def _pivot(self, row: Value) -> Value:
         """The position of a pivot: in the last column, which is above the diagonal in all rows but the last."""
-        return self._place(row, self.builder.const(BLOCK - 1, "ui32"))
+        return self._place(row, self.builder.word(BLOCK - 1))

@@ -52,15 +52,14 @@ def emit(elemental: Elemental, op: Scatter, bindings: Mapping[Value, Value]) -> 
     b, (groups, rows, row) = elemental.builder, shape_of(op.inputs[0])
     position = invocation_index(b, WORKGROUP_SIZE)
     count = owners(op)
-    branch = b.begin_if(b.op("compare_lt", position, b.index(invocations(op))))
-    group, owner, column = delinearize(b, position, (groups, count, row))
-    writer = _Writer(elemental, op, [bindings[result] for result in op.results], group, column)
-    if op.is_unique:
-        number = writer.number(owner)
-        writer.update_if(b.op("compare_lt", number, _number(b, rows, b.dtype(number))), owner, number)
-    else:
-        _own(writer, owner, ceildiv(rows, dim_max(count, 1)))
-    b.end_if(branch)
+    with b.when(b.op("compare_lt", position, b.index(invocations(op)))):
+        group, owner, column = delinearize(b, position, (groups, count, row))
+        writer = _Writer(elemental, op, [bindings[result] for result in op.results], group, column)
+        if op.is_unique:
+            number = writer.number(owner)
+            writer.update_if(b.op("compare_lt", number, _number(b, rows, b.dtype(number))), owner, number)
+        else:
+            _own(writer, owner, ceildiv(rows, dim_max(count, 1)))
 
 
 @dataclass(slots=True)
@@ -81,19 +80,18 @@ class _Writer(ElementalCode):
     def update_if(self, condition: Value, update: Value, number: Value) -> None:
         """Applies an update to a row if the condition is true."""
         b, op = self.builder, self.op
-        branch = b.begin_if(condition)
-        shape, row = shape_of(op.inputs[0]), b.op("convert", number, to=b.index_type)
-        place = Index(b, shape, (self.group, row, self.column)).linear
-        source = Index(b, shape_of(op.updates[0]), (self.group, update, self.column))
-        count, arguments = len(op.inputs), op.body.block.arguments
-        given: list[Value | None] = []
-        for binding, value, argument in zip(self.bindings, op.inputs, arguments[:count], strict=True):
-            given.append(b.load_again(binding, place, element_of(value)) if argument.uses else None)
-        for value, argument in zip(op.updates, arguments[count:], strict=True):
-            given.append(self.elemental.element(value, source) if argument.uses else None)
-        for value, binding in zip(self.elemental.run(instance(b, op.body, given)), self.bindings, strict=True):
-            b.store(value, binding, place)
-        b.end_if(branch)
+        with b.when(condition):
+            shape, row = shape_of(op.inputs[0]), b.index(number)
+            place = Index(b, shape, (self.group, row, self.column)).linear
+            source = Index(b, shape_of(op.updates[0]), (self.group, update, self.column))
+            count, arguments = len(op.inputs), op.body.block.arguments
+            given: list[Value | None] = []
+            for binding, value, argument in zip(self.bindings, op.inputs, arguments[:count], strict=True):
+                given.append(b.load_again(binding, place, element_of(value)) if argument.uses else None)
+            for value, argument in zip(op.updates, arguments[count:], strict=True):
+                given.append(self.elemental.element(value, source) if argument.uses else None)
+            for value, binding in zip(self.elemental.run(instance(b, op.body, given)), self.bindings, strict=True):
+                b.store(value, binding, place)
 
 
 def _own(writer: _Writer, owner: Value, share: Size) -> None:
@@ -109,13 +107,12 @@ def _own(writer: _Writer, owner: Value, share: Size) -> None:
     for lower, upper, stride in ((0, updates - updates % step, step), (updates - updates % step, updates, 1)):
         if lower == upper:
             continue
-        loop = b.begin_loop(b.index(lower), b.index(upper), b.index(stride), ())
-        for offset in range(stride):
-            update = b.op("add", loop.index, b.index(offset))
-            number = writer.number(update)
-            inside = b.op("compare_lt", b.op("subtract", number, first), limit)
-            writer.update_if(inside, update, number)
-        b.end_loop(loop, ())
+        with b.indices(upper, lower, stride) as at:
+            for offset in range(stride):
+                update = b.op("add", at, b.index(offset))
+                number = writer.number(update)
+                inside = b.op("compare_lt", b.op("subtract", number, first), limit)
+                writer.update_if(inside, update, number)
 
 
 def _number(b: KernelBuilder, size: Size, type: str) -> Value:

@@ -224,6 +224,7 @@ _RULES: Final[dict[type[Operation], Rule]] = {
     elementwise.Real: _part,
     elementwise.Imag: _part,
     elementwise.Complex: lambda op, rewriter, parts: op.operands,
+    elementwise.BitcastConvert: lambda op, rewriter, parts: parts[op.operands[0]],
     Constant: _constant,
     Iota: _iota,
     DotGeneral: _product,

@@ -16,7 +16,7 @@ from orchestrion.compiler.ir.attributes import BoolAttr, DictAttr, IntegerAttr, 
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import Attribute, TensorType
-from orchestrion.compiler.stablehlo.builders.tensors import Tensor, build
+from orchestrion.compiler.stablehlo.builders.tensors import Tensor, build, splat
 from orchestrion.compiler.stablehlo.complex.parts import conjugate, parts_of, tensor_of_parts
 from orchestrion.compiler.stablehlo.ops.base import is_complex, is_known, part_type, tensor_of
 from orchestrion.compiler.stablehlo.ops.custom_call import SHAPES, TYPED_FFI, CustomCall
@@ -99,6 +99,8 @@ def replace(op: Operation, rewriter: Rewriter) -> bool:
     config = op.properties.get("backend_config")
     if row is None or not isinstance(config, DictAttr) or SHAPES in op.attributes:  # `refine-shapes` runs first
         return False
+    if _is_empty(op):
+        return rewriter.replace(op, [splat(rewriter, 0, tensor_of(result)).value for result in op.results])
     given = dict(config.items)
     results, attributes = _results(op, row, given), _attributes(row, given)
     if results is None or attributes is None or not all(_is_zero(op, index) for index in row.zeros):
@@ -125,6 +127,15 @@ def replace(op: Operation, rewriter: Rewriter) -> bool:
     # the other results are unused
     kept = [new[index].value if index in new else first for index in range(len(op.results))]
     return rewriter.replace(op, kept)
+
+
+def _is_empty(op: Operation) -> bool:
+    """Whether there is nothing to compute: results have no elements, but for `info`, the last one, and counts like it.
+    These are zero then.
+    """
+    matrix, *types = (tensor_of(value) for value in (op.operands[0], *op.results))
+    filled = [type for type in types if 0 not in type.shape]
+    return 0 in matrix.shape and all(type == types[-1] and str(type.element) == "i32" for type in filled)
 
 
 def _types(op: Operation, row: LapackCall, index: int) -> list[TensorType]:

@@ -1,7 +1,7 @@
 """What an element of an elementwise op costs: a row per op that costs more than arithmetic of one instruction.
 
 `time` is relative to an addition, `code` counts the primitives that a kernel has for it. They were estimated from the
-expansions in `compiler/kernel/math` and measured loops on processors (docs/decisions/branches-as-selects.md, rows.md);
+expansions in `compiler/scalars/math` and measured loops on processors (docs/decisions/branches-as-selects.md, rows.md);
 choices between ways that compute the same depend on them, results do not.
 """
 

@@ -1,9 +1,9 @@
 """Elementwise StableHLO ops: most are a name, whose operands and meaning are those of the scalar op of that name.
 
-Element types and meaning are those of the row's scalar op in `schema/scalars.py` or `kernel/special/`, which is
-`op.scalar`. All operands and the result have one shape, except that the predicate of `select` and the bounds of `clamp`
-may be scalars. Ops on complex numbers (`ON_COMPLEX`) have no scalar op; `complex/functions.py` expresses them by real
-ops.
+Element types and meaning are those of the row's scalar op in `schema/scalars.py` or `compiler/scalars/special/`, which
+is `op.scalar`. All operands and the result have one shape, except that the predicate of `select` and the bounds of
+`clamp` may be scalars. Ops on complex numbers (`ON_COMPLEX`) have no scalar op; `complex/functions.py` expresses them
+by real ops.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from orchestrion.compiler.ir.attributes import DialectAttr
 from orchestrion.compiler.ir.core import Trait
 from orchestrion.compiler.ir.declare import attr, operand, optional
 from orchestrion.compiler.ir.types import TensorType, scalar
-from orchestrion.compiler.kernel import special
-from orchestrion.compiler.kernel.lowering import SCALAR_OPS as SCALARS
+from orchestrion.compiler.scalars import special
+from orchestrion.compiler.scalars.lowering import SCALAR_OPS as SCALARS
 from orchestrion.schema.dtypes import BOOL, BY_NAME, COMPLEX, FLOAT, SIGNED, UNSIGNED, DType
 from orchestrion.schema.scalars import ScalarOp
 
@@ -205,10 +205,14 @@ class Complex(Elementwise):
 
 
 class BitcastConvert(Elementwise):
-    """The same bits in another element type of the same width."""
+    """The same bits in another element type of the same width. `i1` and complex types only convert to themselves."""
 
     name = "stablehlo.bitcast_convert"
     operand_ = operand(TensorType)
+
+    def infer(self) -> Sequence[TensorType]:
+        type = tensor_of(self.operand_)
+        return [type] if type.element == tensor_of(self.results[0]).element else super().infer()
 
     @property
     def scalar(self) -> ScalarOp:

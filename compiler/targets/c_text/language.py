@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from orchestrion.compiler.kernel.primitives import KINDS
+from orchestrion.compiler.scalars.primitives import KINDS
 from orchestrion.schema.dtypes import BOOL, FLOAT, SIGNED, UNSIGNED, DType
 
 #: rows (primitive, kinds of its last operand, expression) that all languages share

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, MutableMapping, Sequence
+from functools import partial
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
-from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.kernel import dialect as k
 from orchestrion.compiler.targets.kernel_target import methods_of
 from orchestrion.schema.dtypes import BOOL, BY_NAME, SIGNED, DType
@@ -105,15 +106,18 @@ class Body:
         """Loads a square at its first load. `loads`: one per column; empty for all loads but the first."""
         if not loads:
             return
+        columns = self._columns(op, loads.index(op))
+        self.names.update((load.output, column) for load, column in zip(loads, columns, strict=True))
+
+    def _columns(self, op: k.Load, place: int) -> list[str]:
+        """The columns of the square in which a load has this place."""
         memory, index = op.operands
         dtype, stride = k.dtype_of(op.output), self.forms[index].stride
-        type, place = memory_type(dtype), loads.index(op)
-        first = self.address(memory, index, type)
+        first = self.address(memory, index, memory_type(dtype))
         if place:
-            first = self.code.set(f"getelementptr inbounds {type}, ptr {first}, i64 {-place}")
+            first = self.code.set(f"getelementptr inbounds {memory_type(dtype)}, ptr {first}, i64 {-place}")
         assert stride is not None
-        columns = load_square(self.code, first, stride, dtype, self.width)
-        self.names.update((load.output, column) for load, column in zip(loads, columns, strict=True))
+        return load_square(self.code, first, stride, dtype, self.width)
 
     def scalar_op(self, op: k.Scalar) -> None:
         varies = self.forms[op.output].stride is None
@@ -327,16 +331,12 @@ class Body:
         distance = 1
         while distance < lanes:
             for first in (number for number in range(lanes) if not number & distance):
-                pair = names[first], names[first + distance]
+                x, y = names[first], names[first + distance]
                 low = [lane if not lane & distance else lanes + lane - distance for lane in range(lanes)]
                 high = [lane + distance if not lane & distance else lanes + lane for lane in range(lanes)]
-                names[first], names[first + distance] = (self._shuffle(type, *pair, mask) for mask in (low, high))
+                names[first], names[first + distance] = (self.code.shuffle(type, x, mask, y) for mask in (low, high))
             distance *= 2
         self.names.update(zip(op.outputs, names, strict=True))
-
-    def _shuffle(self, type: str, x: str, y: str, lanes: Sequence[int]) -> str:
-        mask = ", ".join(f"i32 {lane}" for lane in lanes)
-        return self.code.set(f"shufflevector {type} {x}, {type} {y}, <{len(lanes)} x i32> <{mask}>")
 
     def multiply_add(self, op: k.MultiplyAdd) -> None:
         varies, dtype = self.forms[op.output].stride is None, k.dtype_of(op.output)
@@ -442,14 +442,8 @@ class Body:
                 self.ops([op])
                 continue
             place = squares.places[op]
-            memory, index = op.operands
-            dtype, stride = k.dtype_of(op.output), self.forms[index].stride
             if place.square not in columns:
-                type = memory_type(dtype)
-                first = self.address(memory, index, type)
-                first = self.code.set(f"getelementptr inbounds {type}, ptr {first}, i64 {-place.first}")
-                assert stride is not None
-                columns[place.square] = load_square(self.code, first, stride, dtype, self.width)
+                columns[place.square] = self._columns(op, place.first)
             self.names[op.output] = columns[place.square][place.first + place.step * turn]
 
     def _any(self, mask: str) -> str:
@@ -499,20 +493,15 @@ class Body:
         if self.forms[op.condition].stride != 0:
             self._masked_branch(op)
             return
-        code = self.code
-        yes, no, done = code.new("yes"), code.new("no"), code.new("done")
-        code.fork(self.scalar(op.condition), yes, no)
-        ways = []
-        for label, arm in ((yes, op.yes.block), (no, op.no.block)):
-            code.begin(label)
-            self.ops(arm)
-            assert isinstance(arm.last, k.Yield)
-            values = [self.formed(v, self.forms[out]) for v, out in zip(arm.last.values, op.outputs, strict=True)]
-            ways.append((values, code.label))
-            code.jump(done)
-        code.begin(done)
-        for position, output in enumerate(op.outputs):
-            self.names[output] = code.join(self.type(output), *((values[position], at) for values, at in ways))
+
+        def arm(block: Block) -> list[str]:
+            self.ops(block)
+            assert isinstance(block.last, k.Yield)
+            return [self.formed(v, self.forms[out]) for v, out in zip(block.last.values, op.outputs, strict=True)]
+
+        arms = partial(arm, op.yes.block), partial(arm, op.no.block)
+        found = self.code.either(self.scalar(op.condition), *arms, map(self.type, op.outputs))
+        self.names.update(zip(op.outputs, found, strict=True))
 
     def _masked_branch(self, op: k.If) -> None:
         """Each arm runs if any lane takes it."""

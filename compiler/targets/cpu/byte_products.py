@@ -18,27 +18,18 @@ _PAIRS = {128: "sse2.pmadd.wd", 256: "avx2.pmadd.wd", 512: "avx512.pmaddw.d.512"
 
 def add_byte_products(code: Code, level: Level, lanes: int, operands: Sequence[str]) -> str:
     """The name of the sum. `operands`: names of x, y and z, vectors of so many 32-bit lanes."""
-    each = min(lanes, level.lanes)
+    each, wide = min(lanes, level.lanes), f"<{lanes} x i32>"
     if each == lanes:
         return _part(code, level, lanes, *operands)
     parts = [
-        _part(code, level, each, *(_cut(code, lanes, name, range(first, first + each)) for name in operands))
+        _part(code, level, each, *(code.shuffle(wide, name, range(first, first + each)) for name in operands))
         for first in range(0, lanes, each)
     ]
     while len(parts) > 1:
         pairs = zip(parts[::2], parts[1::2], strict=True)
-        parts, each = [_join(code, each, x, y) for x, y in pairs], 2 * each
+        parts = [code.shuffle(f"<{each} x i32>", x, range(2 * each), y) for x, y in pairs]
+        each *= 2
     return parts[0]
-
-
-def _cut(code: Code, lanes: int, name: str, chosen: Sequence[int]) -> str:
-    mask = ", ".join(f"i32 {lane}" for lane in chosen)
-    return code.set(f"shufflevector <{lanes} x i32> {name}, <{lanes} x i32> poison, <{len(chosen)} x i32> <{mask}>")
-
-
-def _join(code: Code, lanes: int, x: str, y: str) -> str:
-    mask = ", ".join(f"i32 {lane}" for lane in range(2 * lanes))
-    return code.set(f"shufflevector <{lanes} x i32> {x}, <{lanes} x i32> {y}, <{2 * lanes} x i32> <{mask}>")
 
 
 def _part(code: Code, level: Level, lanes: int, x: str, y: str, z: str) -> str:
@@ -56,7 +47,7 @@ def _part(code: Code, level: Level, lanes: int, x: str, y: str, z: str) -> str:
     product = code.set(f"mul <{4 * lanes} x i16> {', '.join(numbers)}")
     full = code.set(f"sext <{4 * lanes} x i16> {product} to <{4 * lanes} x i32>")
     for at in range(4):
-        z = code.set(f"add {wide} {z}, {_cut(code, 4 * lanes, full, range(at, 4 * lanes, 4))}")
+        z = code.set(f"add {wide} {z}, {code.shuffle(f'<{4 * lanes} x i32>', full, range(at, 4 * lanes, 4))}")
     return z
 
 

@@ -1,6 +1,6 @@
 """Lines of LLVM IR of one function: names of values, labels, and nodes that join values of two ways."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -31,6 +31,11 @@ class Code:
         """An instruction without a result."""
         self.lines.append(f"  {text}")
 
+    def shuffle(self, type: str, x: str, lanes: Iterable[int], y: str = "poison") -> str:
+        """The vector of some lanes of two vectors of a type, those of `y` behind those of `x`."""
+        mask = [f"i32 {lane}" for lane in lanes]
+        return self.set(f"shufflevector {type} {x}, {type} {y}, <{len(mask)} x i32> <{', '.join(mask)}>")
+
     def begin(self, label: str) -> None:
         """Begins a basic block."""
         self.lines.append(f"{label}:")
@@ -47,6 +52,19 @@ class Code:
     def join(self, type: str, *ways: tuple[str, str]) -> str:
         """The value that comes from the basic block before this one. `ways`: values and labels."""
         return self.set(f"phi {type} " + ", ".join(f"[ {value}, %{label} ]" for value, label in ways))
+
+    def either(
+        self, condition: str, yes: Callable[[], list[str]], no: Callable[[], list[str]], types: Iterable[str]
+    ) -> list[str]:
+        """The values of these types that one of two functions, which write the arms of a branch, returns."""
+        labels, done, ways = [self.new("yes"), self.new("no")], self.new("done"), list[tuple[list[str], str]]()
+        self.fork(condition, *labels)
+        for label, arm in zip(labels, (yes, no), strict=True):
+            self.begin(label)
+            ways.append((arm(), self.label))
+            self.jump(done)
+        self.begin(done)
+        return [self.join(type, *((values[at], label) for values, label in ways)) for at, type in enumerate(types)]
 
     def reserve(self, type: str) -> str:
         """The address of new memory on the stack, for the whole function."""

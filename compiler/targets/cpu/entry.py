@@ -66,24 +66,20 @@ class EntryText(WorkgroupOps):
             at = code.set(f"getelementptr inbounds i8, ptr %arguments, i64 {8 * ordinal}")
             self.names[binding] = code.set(f"load ptr, ptr {at}, align 8")
         first, loaded = 8 * len(self.block.arguments), dict[int, str]()
-        for top in self.block:
-            for op in top.walk():
-                if isinstance(op, k.Parameter):
-                    ordinal = op.ordinal.value
-                    if ordinal not in loaded:
-                        at = code.set(f"getelementptr inbounds i8, ptr %arguments, i64 {first + 4 * ordinal}")
-                        loaded[ordinal] = code.set(f"load i32, ptr {at}, align 4")
-                    self.names[op.output] = loaded[ordinal]
+        for op in self.block.walk(k.Parameter):
+            ordinal = op.ordinal.value
+            if ordinal not in loaded:
+                at = code.set(f"getelementptr inbounds i8, ptr %arguments, i64 {first + 4 * ordinal}")
+                loaded[ordinal] = code.set(f"load i32, ptr {at}, align 4")
+            self.names[op.output] = loaded[ordinal]
 
     def _name_workgroup(self, number: str) -> None:
         names: dict[str, str] = {"i64": number}
-        for top in self.block:
-            for op in top.walk():
-                if isinstance(op, k.WorkgroupId):
-                    type = type_of(k.dtype_of(op.output))
-                    if type not in names:
-                        names[type] = self.code.set(f"trunc i64 {number} to {type}")
-                    self.names[op.output] = names[type]
+        for op in self.block.walk(k.WorkgroupId):
+            type = type_of(k.dtype_of(op.output))
+            if type not in names:
+                names[type] = self.code.set(f"trunc i64 {number} to {type}")
+            self.names[op.output] = names[type]
 
     # a workgroup
 
@@ -119,27 +115,19 @@ class EntryText(WorkgroupOps):
 
     def _branch(self, op: k.If) -> None:
         """A branch with barriers, which all invocations take alike."""
-        code, flag = self.code, self._one(op.condition)
-        common = [self.analysis.is_common(value) for value in op.outputs]
-        for value, is_common in zip(op.outputs, common, strict=True):
-            if not is_common:
-                self.kept[value] = self._reserve(value)
-        yes, no, done = code.new("yes"), code.new("no"), code.new("done")
-        code.fork(flag, yes, no)
-        ways = []
-        for label, arm in ((yes, op.yes.block), (no, op.no.block)):
-            code.begin(label)
-            self._workgroup(arm)
-            assert isinstance(arm.last, k.Yield)
-            given = list(zip(op.outputs, arm.last.values, common, strict=True))
-            self._copy([(new, self.kept[value]) for value, new, is_common in given if not is_common])
-            ways.append(([self._one(new) for _, new, is_common in given if is_common], code.label))
-            code.jump(done)
-        code.begin(done)
-        results = [value for value, is_common in zip(op.outputs, common, strict=True) if is_common]
-        for position, value in enumerate(results):
-            nodes = [(values[position], label) for values, label in ways]
-            self.names[value] = code.join(type_of(k.dtype_of(value)), *nodes)
+        flag, common = self._one(op.condition), [value for value in op.outputs if self.analysis.is_common(value)]
+        self.kept |= {value: self._reserve(value) for value in op.outputs if value not in common}
+
+        def arm(block: Block) -> list[str]:
+            self._workgroup(block)
+            assert isinstance(block.last, k.Yield)
+            given = dict(zip(op.outputs, block.last.values, strict=True))
+            self._copy([(new, self.kept[value]) for value, new in given.items() if value not in common])
+            return [self._one(given[value]) for value in common]
+
+        types = (type_of(k.dtype_of(value)) for value in common)
+        arms = partial(arm, op.yes.block), partial(arm, op.no.block)
+        self.names.update(zip(common, self.code.either(flag, *arms, types), strict=True))
 
     def _one(self, value: Value) -> str:
         """A value of which all invocations have the same, as that of the first one."""

@@ -12,26 +12,28 @@ from orchestrion.compiler.errors import ArgumentValueError
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """An instruction set. `triple`, `cpu`, `features`: what LLVM calls it. `lanes`: 32-bit values of a vector.
-    `masks`: loads and stores of some lanes of a vector are instructions. `fused`: an instruction adds a product to a
-    number and rounds once. `scales`: one multiplies by a power of two and rounds once. `registers`: vectors that the
-    processor holds. `byte_products`: how it multiplies bytes (`byte_products.py`). `pair_products`: an instruction adds
-    two products of bf16 to an f32. `base`: the level that has the same instructions but those that multiply bytes, or
-    bf16.
-    """
+    """An instruction set. `triple`, `cpu`, `features`: its names in LLVM."""
 
     name: str
     architecture: str
     triple: str
     cpu: str
     features: str
+    #: 32-bit values of a vector
     lanes: int
+    #: loads and stores of some lanes of a vector are instructions
     masks: bool = False
+    #: an instruction adds a product to a number and rounds once
     fused: bool = True
+    #: an instruction multiplies by a power of two and rounds once
     scales: bool = False
+    #: vectors that the processor holds
     registers: int = 32
+    #: how bytes are multiplied (`byte_products.py`)
     byte_products: str = ""
+    #: an instruction adds two products of bf16 to an f32
     pair_products: bool = False
+    #: the level that has the same instructions but those that multiply bytes, or bf16
     base: str = ""
 
 

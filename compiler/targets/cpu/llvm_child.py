@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import cache
 from queue import Empty, SimpleQueue
+from tempfile import TemporaryFile
 from threading import Thread
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -26,6 +29,16 @@ if TYPE_CHECKING:
 DEADLINE = 600.0
 #: LLVM's level of optimisation of IR and of instruction selection
 SPEED = 2
+#: the attribute of functions whose frames LLVM reports, and its report
+REPORTS_FRAME = '"warn-stack-size"="0"'
+_FRAME = re.compile(r"stack frame size \((\d+)\) exceeds limit \(\d+\) in function '(\w+)'")
+
+
+class ObjectFile(NamedTuple):
+    """An object file. `frames`: bytes of the stack that functions with the attribute `REPORTS_FRAME` use, if any."""
+
+    data: bytes
+    frames: Mapping[str, int]
 
 
 def answer(request: Message) -> Message:
@@ -44,7 +57,22 @@ def answer(request: Message) -> Message:
     builder.getModulePassManager().run(module, builder)
     if fields.get("text"):
         return Message({}, f"{module}\n{machine.emit_assembly(module)}".encode())
-    return Message({}, machine.emit_object(module))
+    data, printed = _with_errors(lambda: machine.emit_object(module))
+    return Message({name: int(size) for size, name in _FRAME.findall(printed)}, data)
+
+
+def _with_errors(emit: Callable[[], bytes]) -> tuple[bytes, str]:
+    """What a function returns, and what it writes to the standard error output, which a child does not need."""
+    before = os.dup(2)
+    with TemporaryFile() as file:
+        os.dup2(file.fileno(), 2)
+        try:
+            data = emit()
+        finally:
+            os.dup2(before, 2)
+            os.close(before)
+        file.seek(0)
+        return data, file.read().decode()
 
 
 @cache
@@ -63,7 +91,7 @@ def check_installed() -> None:
         raise CompileError(f"target cpu needs the package llvmlite, which is not installed: {hints.install('cpu')}")
 
 
-def object_file(text: str, level: Level, entries: str, text_only: bool = False, child: int = 0) -> bytes:
+def object_file(text: str, level: Level, entries: str, text_only: bool = False, child: int = 0) -> ObjectFile:
     """The object file of a text of LLVM IR. `entries`: what the text holds, for messages; `child`: the number of the
     child process.
 
@@ -72,7 +100,8 @@ def object_file(text: str, level: Level, entries: str, text_only: bool = False, 
     check_installed()
     fields = {"triple": level.triple, "cpu": level.cpu, "features": level.features, "text": text_only}
     try:
-        return _child(child).request(fields, text.encode(), deadline=DEADLINE).data
+        made = _child(child).request(fields, text.encode(), deadline=DEADLINE)
+        return ObjectFile(made.data, made.fields)
     except ChildDied as error:
         raise CompileError(f"LLVM failed on {entries} for {level.name}: the process {error.how}") from error
     except ChildLate as error:
@@ -82,7 +111,7 @@ def object_file(text: str, level: Level, entries: str, text_only: bool = False, 
 
 
 class _Job(NamedTuple):
-    future: Future[bytes]
+    future: Future[ObjectFile]
     text: str
     level: Level
     entries: str
@@ -109,7 +138,7 @@ class ObjectFiles:
         for _ in range(self._threads):
             self._jobs.put(None)
 
-    def add(self, text: str, level: Level, entries: str) -> Future[bytes]:
+    def add(self, text: str, level: Level, entries: str) -> Future[ObjectFile]:
         """The object file of a text, or the CompileError that `object_file` raises."""
         job = _Job(Future(), text, level, entries)
         self._jobs.put(job)

@@ -8,7 +8,7 @@ float arithmetic without flags, which no row has.
 import struct
 from collections.abc import Sequence
 
-from orchestrion.compiler.kernel.primitives import KINDS
+from orchestrion.compiler.scalars.primitives import KINDS
 from orchestrion.schema.dtypes import BOOL, FLOAT, SIGNED, DType
 
 _ROWS: tuple[tuple[str, str, str], ...] = (

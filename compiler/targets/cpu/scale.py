@@ -19,14 +19,9 @@ def scaled(code: Code, x: str, exponent: str, dtype: DType, lanes: int) -> str:
     half = lanes // 2
     parts = []
     for first in (0, half):
-        mask = _mask(range(first, first + half))
-        base, power = (code.set(f"shufflevector {type} {v}, {type} poison, {mask}") for v in (x, exponent))
-        parts.append(f"{type_of(dtype, half)} {scaled(code, base, power, dtype, half)}")
-    return code.set(f"shufflevector {', '.join(parts)}, {_mask(range(lanes))}")
-
-
-def _mask(lanes: range) -> str:
-    return f"<{len(lanes)} x i32> <{', '.join(f'i32 {lane}' for lane in lanes)}>"
+        base, power = (code.shuffle(type, v, range(first, first + half)) for v in (x, exponent))
+        parts.append(scaled(code, base, power, dtype, half))
+    return code.shuffle(type_of(dtype, half), parts[0], range(lanes), parts[1])
 
 
 def _part(code: Code, x: str, exponent: str, dtype: DType, lanes: int) -> str:

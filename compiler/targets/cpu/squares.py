@@ -167,8 +167,7 @@ def _transposed(code: Code, rows: list[str], wide: str) -> list[str]:
     """The columns of a square matrix. Each step rotates the bits of an element's number, row and column, by one."""
     lanes = len(rows)
     order = [number for pair in zip(range(lanes), range(lanes, 2 * lanes), strict=True) for number in pair]
-    halves = [f"<{lanes} x i32> <{', '.join(f'i32 {n}' for n in half)}>" for half in (order[:lanes], order[lanes:])]
     for _ in range(lanes.bit_length() - 1):
         pairs = zip(rows[: lanes // 2], rows[lanes // 2 :], strict=True)
-        rows = [code.set(f"shufflevector {wide} {x}, {wide} {y}, {half}") for x, y in pairs for half in halves]
+        rows = [code.shuffle(wide, x, half, y) for x, y in pairs for half in (order[:lanes], order[lanes:])]
     return rows

@@ -61,11 +61,13 @@ PACKED_ROWS, PACKED_COLUMNS = 32, 16
 #: characters of LLVM IR from which on a text has no further entry. Texts are compiled side by side
 PART = 16 << 10
 
+#: bytes of the stack per function for the return address, and for alignment
+_CALL = 64
 #: attributes of every function: no symbol from outside, no tables, code that other code may not name
 _ATTRIBUTES = (
     'attributes #0 = {{ nounwind "no-builtins" "no-jump-tables"="true" "probe-stack"="inline-asm" '
     '"target-cpu"="{cpu}" "target-features"="{features}" "prefer-vector-width"="{bits}" '
-    '"denormal-fp-math"="ieee,ieee" }}'
+    f'"denormal-fp-math"="ieee,ieee" {llvm_child.REPORTS_FRAME} }}}}'
 )
 #: metadata of loops that LLVM must not unroll
 _ROLLED = '!0 = distinct !{!0, !1}\n!1 = !{!"llvm.loop.unroll.disable"}'
@@ -120,7 +122,7 @@ def levels_of(entries: Sequence[tuple[Block, Signature]], levels: Sequence[Level
     """The levels whose images differ: one with other products of bytes or bf16 than its base stands for that, if there
     are none.
     """
-    kinds = {type(op) for block, _ in entries for top in block for op in top.walk()}
+    kinds = {type(op) for block, _ in entries for op in block.walk()}
 
     def least(level: Level) -> Level:
         if not level.base:
@@ -147,18 +149,26 @@ def images(entries: Sequence[tuple[Block, Signature]], levels: Sequence[Level]) 
         ]
 
 
-def _image(objects: Sequence[bytes], signatures: Sequence[Signature], level: Level) -> bytes:
+def _image(objects: Sequence[llvm_child.ObjectFile], signatures: Sequence[Signature], level: Level) -> bytes:
     """The image of object files."""
     functions = [f"e{number}" for number in range(len(signatures))]
     try:
-        linked = link(level.architecture, objects, functions)
+        linked = link(level.architecture, [made.data for made in objects], functions)
     except LinkError as error:
         names = _names(signatures)
         raise CompileError(f"code of {names} for {level.name} cannot be linked: {error}") from error
-    rows = [
-        native_image.Entry(linked.functions[function][0], len(signature.bindings), signature.parameters)
-        for function, signature in zip(functions, signatures, strict=True)
-    ]
+    frames = {name: size for made in objects for name, size in made.frames.items() if name in functions}
+    called = max(sum(size + _CALL for name, size in made.frames.items() if name not in frames) for made in objects)
+    rows = []
+    for function, signature in zip(functions, signatures, strict=True):
+        stack = frames.get(function, 0) + _CALL + called
+        if stack > native_image.MOST_STACK:
+            raise CompileError(
+                f"entry {signature.name} for {level.name} uses {stack} bytes of the stack, "
+                f"{native_image.MOST_STACK} are allowed"
+            )
+        start, bindings = linked.functions[function][0], len(signature.bindings)
+        rows.append(native_image.Entry(start, bindings, signature.parameters, stack))
     return native_image.encode(level.architecture, rows, linked.code)
 
 

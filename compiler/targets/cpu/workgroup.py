@@ -40,7 +40,7 @@ class Analysis:
     _costs: dict[Value, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        numbers = [op.output for top in self.block for op in top.walk() if isinstance(op, k.LocalId)]
+        numbers = [op.output for op in self.block.walk(k.LocalId)]
         self.forms = Forms(_WORKGROUP, dict.fromkeys(numbers, Form(1)), whole_workgroup=True)
         self.forms.visit(self.block)
 
@@ -68,7 +68,7 @@ def flat_place(block: Block, size: int) -> tuple[Value, frozenset[Operation]] | 
     """The number of the invocation in the dispatch, and the ops that compute it; None if the code needs the number of
     the workgroup, or of the invocation in it, for anything else.
     """
-    ops = [op for top in block for op in top.walk()]
+    ops = list(block.walk())
     groups, locals = ([op for op in ops if isinstance(op, kind)] for kind in (k.WorkgroupId, k.LocalId))
     if len(groups) != 1 or len(locals) != 1 or any(isinstance(op, k.Barrier | k.Shared) for op in ops):
         return None
@@ -299,7 +299,7 @@ class WorkgroupOps(ABC):
         return is_used_outside(value, own) and self.place is None
 
     def _local_ids(self) -> list[Value]:
-        return [op.output for top in self.block for op in top.walk() if isinstance(op, k.LocalId)]
+        return [op.output for op in self.block.walk(k.LocalId)]
 
     def _needed(self, segment: Segment, kept: Sequence[Value]) -> list[Value]:
         """Values from outside that the ops of a segment use, and those of `kept`."""

@@ -23,9 +23,9 @@ from orchestrion.compiler.ir.declare import Field
 from orchestrion.compiler.ir.locations import Location
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import TensorType
-from orchestrion.compiler.kernel import special
-from orchestrion.compiler.kernel.lowering import EXPANSIONS
-from orchestrion.compiler.kernel.math.number import Number
+from orchestrion.compiler.scalars import special
+from orchestrion.compiler.scalars.lowering import EXPANSIONS
+from orchestrion.compiler.scalars.math.number import Number
 from orchestrion.compiler.sequencer.in_place import updates_in_place
 from orchestrion.compiler.sequencer.ll_seq import End, Entry, LoadInput, StoreOutput
 from orchestrion.compiler.stablehlo.builders.tensors import Made, Tensor, replace

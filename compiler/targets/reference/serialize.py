@@ -23,7 +23,7 @@ def serialize_executable(executable: Executable) -> bytes:
 
     Raises CompileError for verified IR that is no program: two stores to a binding, or an op that a body cannot hold.
     """
-    entries = [op for op in executable.body.block if isinstance(op, Entry)]
+    entries = executable.body.block.of(Entry)
     symbols = [[symbol for symbol, _ in dim_definitions(entry.dims)] for entry in entries]
     codes = [_entry(*pair) for pair in zip(entries, symbols, strict=True)]
     return encode_template(codes, list(map(len, symbols))) if any(symbols) else encode(codes)

@@ -15,7 +15,7 @@ from orchestrion.compiler.ir.attributes import DenseElements
 from orchestrion.compiler.ir.core import OpResult, Value
 from orchestrion.compiler.ir.locations import Location
 from orchestrion.compiler.ir.types import I1, TensorType, scalar
-from orchestrion.compiler.kernel.emitter import Emitter, Number, UnsupportedScalar
+from orchestrion.compiler.scalars.emitter import Emitter, Number, UnsupportedScalar
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Constant
 from orchestrion.schema.dtypes import BY_NAME

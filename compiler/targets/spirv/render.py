@@ -102,7 +102,7 @@ class FunctionWords:
         function = self.a.new()
         self.a.add("OpFunction", void, function, 0, function_type)
         self._begin(self.a.new())
-        if any(_makes_floats(op) for top in block for op in top.walk()):
+        if any(_makes_floats(op) for op in block.walk()):
             self.false = self._hidden_false()
         self._ops(block)
         self.a.add("OpReturn")

@@ -4,7 +4,7 @@ A name is an instruction `Op...`, or one of GLSL.std.450 without that prefix. Co
 widths; `conversion` chooses them.
 """
 
-from orchestrion.compiler.kernel.primitives import KINDS
+from orchestrion.compiler.scalars.primitives import KINDS
 from orchestrion.schema.dtypes import FLOAT, SIGNED, DType
 
 _ROWS: tuple[tuple[str, str, str], ...] = (

@@ -4,7 +4,7 @@ Up to 3/4, x P(x^2). Beyond, s Q(t) with w = -log(1 - x^2), s = sqrt(w) and t = 
 s does, and Q is nearly constant. Source of the variable w: M. Giles, "Approximating the erfinv function", 2010.
 """
 
-from orchestrion.compiler.kernel.math.number import Number, polynomial, select, sign_of, with_sign
+from orchestrion.compiler.scalars.math.number import Number, polynomial, select, sign_of, with_sign
 
 from .coefficients_generated import TABLES
 

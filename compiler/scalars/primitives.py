@@ -141,45 +141,21 @@ PRIMITIVES: tuple[Primitive, ...] = (
     _scalar("convert", "suf", s="suf", u="suf", f="f"),
     _scalar("bitcast", "suf", s="suf", u="suf", f="suf"),
     # defined in a part of their domain only
-    _own(
-        "unchecked_divide",
-        "T T",
-        "T",
-        "x / y towards zero; y is not 0, and not -1 where x is the least integer",
-        "su",
-        _proved(_divides, _S["divide"].meaning(SIGNED)),
-    ),
-    _own(
-        "unchecked_remainder",
-        "T T",
-        "T",
-        "x - x / y * y; y is not 0",
-        "u",
-        _proved(_divides, _S["remainder"].meaning(UNSIGNED)),
-    ),
-    _own(
-        "unchecked_shift_left",
-        "T T",
-        "T",
-        "x << y filling zeros; 0 <= y < width",
-        "su",
-        _proved(_shifts, _S["shift_left"].meaning(SIGNED)),
-    ),
-    _own(
-        "unchecked_shift_right_logical",
-        "T T",
-        "T",
-        "x >> y filling zeros; 0 <= y < width",
-        "su",
-        _proved(_shifts, _S["shift_right_logical"].meaning(SIGNED)),
-    ),
-    _own(
-        "unchecked_shift_right_arithmetic",
-        "T T",
-        "T",
-        "x >> y filling x's top bit; 0 <= y < width",
-        "su",
-        _proved(_shifts, _S["shift_right_arithmetic"].meaning(SIGNED)),
+    *(
+        _own(f"unchecked_{name}", "T T", "T", doc, kinds, _proved(holds, _S[name].meaning(kind)))
+        for name, kinds, kind, holds, doc in (
+            (
+                "divide",
+                "su",
+                SIGNED,
+                _divides,
+                "x / y towards zero; y is not 0, and not -1 where x is the least integer",
+            ),
+            ("remainder", "u", UNSIGNED, _divides, "x - x / y * y; y is not 0"),
+            ("shift_left", "su", SIGNED, _shifts, "x << y filling zeros; 0 <= y < width"),
+            ("shift_right_logical", "su", SIGNED, _shifts, "x >> y filling zeros; 0 <= y < width"),
+            ("shift_right_arithmetic", "su", SIGNED, _shifts, "x >> y filling x's top bit; 0 <= y < width"),
+        )
     ),
     _own(
         "unchecked_convert",

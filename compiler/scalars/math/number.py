@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrion.compiler.kernel.emitter import Emitter
+from orchestrion.compiler.scalars.emitter import Emitter
 from orchestrion.schema.dtypes import BY_NAME
 
 
@@ -56,6 +56,15 @@ FORMATS: dict[str, Format] = {
 }
 
 
+def _operator(name: str, swapped: bool = False) -> Callable[[Number, Number | int | float], Number]:
+    """The method of an operator that is a scalar op. `swapped`: of its right operand."""
+
+    def method(self: Number, other: Number | int | float) -> Number:
+        return self._lift(other).op(name, self) if swapped else self.op(name, other)
+
+    return method
+
+
 class Number:
     """A value of an emitter with Python's operators, written where they are known to be defined."""
 
@@ -90,14 +99,11 @@ class Number:
         values = [self._lift(other).value for other in others]
         return Number(self.emitter, self.emitter.op(name, self.value, *values, to=to))
 
-    def __add__(self, other: Number | int | float) -> Number:
-        return self.op("add", other)
-
-    def __sub__(self, other: Number | int | float) -> Number:
-        return self.op("subtract", other)
-
-    def __mul__(self, other: Number | int | float) -> Number:
-        return self.op("multiply", other)
+    __add__, __radd__ = _operator("add"), _operator("add", swapped=True)
+    __sub__, __rsub__ = _operator("subtract"), _operator("subtract", swapped=True)
+    __mul__, __rmul__ = _operator("multiply"), _operator("multiply", swapped=True)
+    __and__, __or__, __xor__ = map(_operator, ("and", "or", "xor"))
+    __lt__, __le__, __gt__, __ge__ = map(_operator, ("compare_lt", "compare_le", "compare_gt", "compare_ge"))
 
     def __truediv__(self, other: Number | int | float) -> Number:
         """The quotient. Integers round towards zero; the divisor must be neither 0 nor -1."""
@@ -107,15 +113,6 @@ class Number:
         """The remainder of integers. The divisor must be neither 0 nor -1."""
         return self.op("unchecked_remainder", other)
 
-    def __radd__(self, other: int | float) -> Number:
-        return self._lift(other) + self
-
-    def __rsub__(self, other: int | float) -> Number:
-        return self._lift(other) - self
-
-    def __rmul__(self, other: int | float) -> Number:
-        return self._lift(other) * self
-
     def __rtruediv__(self, other: int | float) -> Number:
         return self._lift(other) / self
 
@@ -124,15 +121,6 @@ class Number:
 
     def __abs__(self) -> Number:
         return self.op("abs")
-
-    def __and__(self, other: Number | int) -> Number:
-        return self.op("and", other)
-
-    def __or__(self, other: Number | int) -> Number:
-        return self.op("or", other)
-
-    def __xor__(self, other: Number | int) -> Number:
-        return self.op("xor", other)
 
     def __invert__(self) -> Number:
         return self.op("not")
@@ -145,18 +133,6 @@ class Number:
         """Arithmetic on signed types, logical on unsigned ones. The amount is less than the width."""
         kind = "logical" if self.dtype.startswith("u") else "arithmetic"
         return self.op(f"unchecked_shift_right_{kind}", other)
-
-    def __lt__(self, other: Number | int | float) -> Number:
-        return self.op("compare_lt", other)
-
-    def __le__(self, other: Number | int | float) -> Number:
-        return self.op("compare_le", other)
-
-    def __gt__(self, other: Number | int | float) -> Number:
-        return self.op("compare_gt", other)
-
-    def __ge__(self, other: Number | int | float) -> Number:
-        return self.op("compare_ge", other)
 
     def equals(self, other: Number | int | float) -> Number:
         """Whether two numbers are equal, an i1."""

@@ -34,7 +34,7 @@ def _meaning(name: str) -> Meaning:
     """The expansion over NumPy arrays."""
 
     def compute(*operands_and_out: Array) -> Array:
-        from orchestrion.compiler.kernel.numpy_emitter import NumpyEmitter  # here: it is made of this table
+        from orchestrion.compiler.scalars.numpy_emitter import NumpyEmitter  # here: it is made of this table
 
         *operands, out = operands_and_out
         out[...] = NumpyEmitter().op(name, *operands)

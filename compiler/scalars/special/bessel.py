@@ -4,7 +4,7 @@ Up to 8 the power series of I1(x) / x in x^2, which has positive terms only, tim
 sqrt(|x|) e^-|x| I1(|x|) in 16 / |x| - 1, which is between -1 and 1.
 """
 
-from orchestrion.compiler.kernel.math.number import Number, polynomial, select, sign_of, with_sign
+from orchestrion.compiler.scalars.math.number import Number, polynomial, select, sign_of, with_sign
 
 from .coefficients_generated import TABLES
 

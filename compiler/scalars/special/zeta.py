@@ -4,7 +4,7 @@ Euler and Maclaurin's summation: the first terms as they are, the rest as an int
 numbers. The terms know what rounding took from q + k: raised to a large x it would show.
 """
 
-from orchestrion.compiler.kernel.math.number import Double, Number, branch, polynomial, select, two_sum
+from orchestrion.compiler.scalars.math.number import Double, Number, branch, polynomial, select, two_sum
 
 from .coefficients_generated import TABLES, Table
 from .gamma import FAR, INFINITY, NAN, digamma, trigamma

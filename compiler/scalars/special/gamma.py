@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from orchestrion.compiler.kernel.math.coefficients_generated import TABLES as MATH
-from orchestrion.compiler.kernel.math.logarithm import log_double
-from orchestrion.compiler.kernel.math.number import (
+from orchestrion.compiler.scalars.math.coefficients_generated import TABLES as MATH
+from orchestrion.compiler.scalars.math.logarithm import log_double
+from orchestrion.compiler.scalars.math.number import (
     Double,
     Number,
     fast_two_sum,

@@ -1,0 +1,29 @@
+"""The first program of each group by which JAX tests its own lowering, against XLA. `make jax-programs` runs all."""
+
+from typing import Any
+
+import pytest
+
+jax = pytest.importorskip("jax")
+
+from jax_programs import difference, programs  # noqa: E402
+
+from orchestrion import compiler, vm  # noqa: E402
+
+#: more than all groups have
+ALL = 10_000
+PROGRAMS = {name: (function, arguments) for name, function, arguments in programs(every=ALL)}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_of_jax(name: str) -> None:
+    function, arguments = PROGRAMS[name]
+    with jax.enable_x64(True):
+        jitted = jax.jit(function)
+        try:
+            want: Any = jitted(*arguments)
+        except NotImplementedError:
+            pytest.skip("JAX does not compile it for processors")
+        blob = compiler.compile(jitted.lower(*arguments), targets=["reference"])
+    with vm.load(blob, device="reference") as program:
+        assert not difference(program.main(*arguments), want)
