@@ -61,7 +61,7 @@ class OpenCLBuffer(BackendBuffer):
     kernels: WeakSet[Kernel]
     parts: dict[tuple[int, int], cl.Buffer]
 
-    def _prepare(self) -> None:
+    def prepare(self) -> None:
         """Creates the empty collections of a new buffer."""
         self.holders = []
         self.kernels = WeakSet()
@@ -114,7 +114,7 @@ class SharedBuffer(OpenCLBuffer):
         self.host = np.asarray(self.whole.buf)
         self.host.fill(0)
         self.memory_id = self.whole.svm_ptr
-        self._prepare()
+        self.prepare()
         self._context = context
         self._object: cl.Buffer | None = None
 
@@ -149,7 +149,7 @@ class DeviceBuffer(OpenCLBuffer):
         self.size = size
         self.host = None
         self.memory_id = next(_memory_ids)
-        self._prepare()
+        self.prepare()
 
 
 class ImportedBuffer(OpenCLBuffer):
@@ -161,7 +161,7 @@ class ImportedBuffer(OpenCLBuffer):
         self.size = memory.size
         self.host = memory
         self.memory_id = next(_memory_ids)
-        self._prepare()
+        self.prepare()
 
 
 class BorrowedBuffer(OpenCLBuffer):
@@ -180,7 +180,7 @@ class BorrowedBuffer(OpenCLBuffer):
         self.size = size
         self.host = None
         self.memory_id = next(_memory_ids)
-        self._prepare()
+        self.prepare()
 
     @classmethod
     def over(cls, context: cl.Context, handle: Any, offset: int, size: int, writable: bool) -> BorrowedBuffer:
