@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from orchestrion.compiler.ir.core import Block, Operation, Value
-from orchestrion.compiler.ir.dims import Shape, Size, ceildiv, dim_max, typical
+from orchestrion.compiler.ir.dims import Shape, Size, ceildiv, dim_max, is_dynamic, typical
 from orchestrion.compiler.ir.locations import UNKNOWN, Location
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 from orchestrion.compiler.stablehlo.ops.indexing import DynamicSlice, DynamicUpdateSlice
@@ -179,7 +179,7 @@ class Kernel:
     def _parts(self, hero: Operation, position: Value) -> tuple[Operation, Index, Parts]:
         """The parts of the element of the hero at a position, which the invocations of the workgroup share."""
         b, lanes, beside = self.builder, self.schedule.lanes, self.schedule.local("e")
-        if beside > 1 and (count := count_of(hero.results[0])) % beside:
+        if beside > 1 and _is_ragged(count := count_of(hero.results[0]), beside):
             position = b.op("minimum", position, b.index(count - 1))
         at = Index(b, shape_of(hero.results[0]), None, position)
         reduction = REDUCTIONS[hero.name](b, hero, at)
@@ -201,7 +201,7 @@ class Kernel:
             return is_in_grid(b, schedule, places)
         if (beside := schedule.local("e")) > 1:
             first = b.op("compare_lt", b.local_id(), b.const(beside, "ui32"))
-            if number is not None and (count := self.body.largest_result) % beside:
+            if number is not None and _is_ragged(count := self.body.largest_result, beside):
                 first = b.op("and", first, b.op("compare_lt", number, b.index(count)))
             return b.op("and", first, is_in_grid(b, schedule, places))
         first = b.op("compare_eq", b.local_id(), b.const(0, "ui32"))
@@ -293,6 +293,11 @@ class Kernel:
                 self.store(output, [_same(b, places[at], output.value)], [value])
 
         return write
+
+
+def _is_ragged(count: Size, beside: int) -> bool:
+    """Whether a workgroup of `beside` elements may be partly behind the last one."""
+    return is_dynamic(count) or count % beside > 0
 
 
 def _same(b: KernelBuilder, place: Index, value: Value) -> Index:
