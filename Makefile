@@ -83,7 +83,7 @@ ray-batch: $(VENV)/ready-test ## 10,000 inputs on a Ray cluster of two nodes, a 
 
 stress: $(VENV)/ready-test ## eight threads, one program, 10,000 calls each on every device, faults, Ctrl-C, a million submissions on cpu (minutes per device)
 	ORCHESTRION_STRESS=10000 $(BIN)/python -m pytest -q -rs tests/e2e/test_shared_program.py tests/e2e/test_stress.py tests/e2e/test_interrupted.py
-	ORCHESTRION_CPU_SUBMISSIONS=1000000 ORCHESTRION_CPU_INTERRUPTS=200 $(BIN)/python -m pytest -q -rs tests/hal/test_cpu_stress.py
+	ORCHESTRION_CPU_SUBMISSIONS=1000000 ORCHESTRION_CPU_INTERRUPTS=200 $(BIN)/python -m pytest -q -rs tests/hal/test_cpu_stress.py tests/e2e/test_shuffled_programs.py
 
 frozen-app: $(VENV)/ready-test ## freeze examples/app with PyInstaller, run it, and have it refuse modules (minutes; asks the package index)
 	ORCHESTRION_FROZEN_APP=1 $(BIN)/python -m pytest -q -rs tests/tools/test_frozen_app.py

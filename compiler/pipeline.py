@@ -122,6 +122,7 @@ PASSES: Final[tuple[Pass, ...]] = (
     Pass("limit-reductions", "hl_seq", "targets.limit_reductions", "limits depend on the machine"),
     Pass("unify-encodings", "hl_seq", "targets.unify_encodings", "keeps a constant in one layout only"),
     Pass("specialize-encodings", "hl_seq", "targets.specialize_encodings", "the target chooses layouts"),
+    Pass("pack-constants", "hl_seq", "targets.pack_constants", "layouts are final, and no dispatch packs yet"),
     Pass("materialize-encodings", "hl_seq", "targets.materialize_encodings", "other encodings become dispatches"),
     Pass("fuse-attention", "hl_seq", "targets.fuse_attention", "only some machines keep scores in a workgroup"),
     Pass("convert-to-hl-seq", "hl_seq", "sequencer.convert_to_hl_seq", "layouts determine sizes in memory"),

@@ -52,7 +52,7 @@ class MemoryUse(Enum):
 
     | use | written by | read by | on a device with memory of its own |
     | --- | --- | --- | --- |
-    | CONSTANT | the host, once | kernels, in every call | device memory |
+    | CONSTANT | the host or an initializer, once | kernels, in every call | device memory |
     | ARENA | kernels | kernels | device memory |
     | INPUT | the host, before a call | kernels of that call | device memory, mapped only if host writes are fast |
     | OUTPUT | kernels of a call | the host, after that call | device memory |
@@ -101,6 +101,10 @@ class BackendBuffer(ABC):
         zeroing is over.
         """
         return None
+
+    def map_file(self, file: int, size: int) -> bool:
+        """Put private pages of a file in place of the first `size` bytes. False, without a change, if it cannot."""
+        return False
 
     @abstractmethod
     def release(self) -> None: ...

@@ -106,6 +106,19 @@ class Buffer:
             queue = self.device.queue
             retry_after_freeing(state, self.device, lambda: queue.write(self, offset, data))
 
+    def write_file(self, data: Bytes, file: int) -> None:
+        """Write all bytes: those that an open file begins with. `data` are the same bytes. The driver may map them.
+
+        Nobody changes or truncates the file while the buffer lives.
+        """
+        state = self.check(0, self.size, WRITABLE)
+        if self.submitted:
+            state.wait_for(self)
+        if self.backend.map_file(file, self.size):
+            self.device.statistics.imports += 1
+        else:
+            self.write(data)
+
     def read(self, out: Array, offset: int = 0) -> None:
         """Fill a C-contiguous array with the bytes from `offset` on, after all work that was submitted before. Raises
         InvalidArgument for an array that is not contiguous, or a range outside of the buffer.

@@ -14,29 +14,28 @@ RUNTIME = ("schema", "hal", "vm")
 @cache
 def runtime_version() -> str:
     """The version of the installed package. If files may change without a new version (an editable install, or no
-    install), also the names, sizes and times of the runtime's source files, or of the frozen program.
+    install), the names, sizes and times of the runtime's source files, or of the frozen program.
 
-    Takes a few milliseconds, once per process.
+    Takes a few milliseconds, once per process. `importlib.metadata` would take ten more.
     """
-    from importlib.metadata import Distribution, PackageNotFoundError  # takes milliseconds, and few programs need it
+    return _installed(Path(__file__).parents[2]) or f"from sources, {_fingerprint()}"
 
-    try:
-        distribution = Distribution.from_name("orchestrion")
-    except PackageNotFoundError:
-        return f"not installed, {_fingerprint()}"
-    if "orchestrion/hal/version.py," in (distribution.read_text("RECORD") or ""):
-        return distribution.version
-    return f"{distribution.version}, from sources, {_fingerprint()}"
+
+def _installed(folder: Path) -> str | None:
+    """The name and version of the distribution in a folder of installed packages whose record lists this file."""
+    for record in folder.glob("orchestrion-*.dist-info/RECORD"):
+        if "orchestrion/hal/version.py," in record.read_text(encoding="utf-8"):
+            return record.parent.name
+    return None
 
 
 def _fingerprint() -> str:
-    found = [
-        (f"{package}/{path.relative_to(folder)}", state.st_size, state.st_mtime_ns)
-        for package in RUNTIME
-        for folder in _folders(package)
-        for path in sorted(folder.rglob("*.py"))
-        for state in [path.stat()]
-    ]
+    found = []
+    for package in RUNTIME:
+        for folder in map(str, _folders(package)):
+            paths = [os.path.join(place, name) for place, _, names in os.walk(folder) for name in names]
+            states = [(path, os.stat(path)) for path in sorted(paths) if path.endswith(".py")]
+            found += [(package + path[len(folder) :], state.st_size, state.st_mtime_ns) for path, state in states]
     if not found:
         state = os.stat(sys.executable)
         found = [(sys.executable, state.st_size, state.st_mtime_ns)]

@@ -54,6 +54,22 @@ def command_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield folder
 
 
+@pytest.fixture(scope="module")
+def one_level() -> Iterator[None]:
+    """Modules have native images for this processor alone, unless a test names levels: others do not run here.
+
+    By default they have one for each level of the architecture, which takes three times as long.
+    """
+    from cpu_devices import best_level
+
+    from orchestrion.compiler.targets.cpu import levels
+
+    own, all_levels = best_level(), levels.host_levels
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(levels, "host_levels", lambda: own or all_levels())
+        yield
+
+
 @pytest.fixture(scope="session")
 def xla() -> Oracle:
     """`xla(text, *arrays)`: the results of `@main` by XLA on CPU (`oracles.py`)."""

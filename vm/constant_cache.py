@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 #: bytes of all entries: packed weights are large
 LIMIT = 1 << 30
-#: copies of an entry that are in host memory at one time
-COPIES = 3
+#: copies of an entry that may be in host memory at one time
+COPIES = 1
 #: profiles whose code is device code, not tensor bytecode
 _DEVICE_CODE_PROFILES = frozenset(name for name, row in PROFILES.items() if row.format != "tensor-bytecode")
 
@@ -50,13 +50,14 @@ def load(call: Call, device: Device, buffer: Buffer, number: int) -> int:
     if not _has_complete_key(call):
         return 0
     with _charged_copies(call, buffer) as charged:
-        data = Cache("derived", LIMIT).get(*_key(call, device, buffer, number)) if charged else None
-        if data is None or len(data) != buffer.size:
+        if not charged:
             return 0
-        call.spend_bytes(buffer.size)
         buffer.wait(call)
-        buffer.write(np.frombuffer(data, np.uint8))
-        return 1
+        found = Cache("derived", LIMIT).get_values(buffer.size, buffer.write_file, *_key(call, device, buffer, number))
+        if not found:
+            return 0
+    call.spend_bytes(buffer.size)
+    return 1
 
 
 def save(call: Call, device: Device, buffer: Buffer, number: int) -> None:
@@ -76,10 +77,12 @@ def save(call: Call, device: Device, buffer: Buffer, number: int) -> None:
     call.spend_bytes(buffer.size)
     with _charged_copies(call, buffer) as charged:
         if charged:
-            data = np.empty(buffer.size, np.uint8)
             buffer.wait(call)
-            buffer.read(data)
-            cache.put(data.tobytes(), *_key(call, device, buffer, number))
+            data = buffer.map() if buffer.host_cached else None
+            if data is None:
+                data = np.empty(buffer.size, np.uint8)
+                buffer.read(data)
+            cache.put_values(data, *_key(call, device, buffer, number))
 
 
 @contextmanager

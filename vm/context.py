@@ -29,7 +29,7 @@ from .load_facts import LoadFacts
 from .memo_cache import MemoCache, Setups, Uncached
 from .memory import Memory
 from .ops.table import CALL, GLOBALS
-from .run_initializer import is_straight_line, run_initializer
+from .run_initializer import run_initializer, runs_forward
 
 if TYPE_CHECKING:
     from orchestrion.hal.device import Device
@@ -147,7 +147,7 @@ class Context:
                         with suppress(Uncached):
                             self._run_translation(call, code, code.translation, ())
                             continue
-                    first = not code.runs and is_straight_line(code)
+                    first = not code.runs and runs_forward(code)
                     code.count_run()
                     if first:
                         run_initializer(call, code, self.globals)

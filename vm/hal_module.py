@@ -168,10 +168,10 @@ class HalModule(NativeModule):
     @_hal("allocate")
     def allocate(self, call: Call, size: int) -> Buffer:
         """Allocate memory of the program: an arena, a transient or a state. Program initializers allocate constants."""
-        device = _device(call)
-        if device.streaming is not None and call.context.parent is None and size > 0:
+        device, constant = _device(call), call.context.parent is None
+        if device.streaming is not None and constant and size > 0:
             return _allocate_streamed(call, device, device.streaming, size)
-        return _allocate(call, size, MemoryUse.ARENA)
+        return _allocate(call, size, MemoryUse.CONSTANT if constant else MemoryUse.ARENA)
 
     @_hal("view.check", inline=_inline_check, pure=True)
     def view_check(self, call: Call, view: BufferView, dtype: int, *dims: int) -> Buffer:

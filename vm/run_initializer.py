@@ -1,21 +1,23 @@
 """Runs an initializer from its verified instructions, without building blocks: an initializer runs only once.
 
-Each instruction becomes an op that runs at once. A native function is called without an op. Only straight-line code
-runs this way: no branch, no call of a VM function, no suspension. Registers, checks and errors are the same as in
-`interpreter.py`.
+Each instruction becomes an op that runs at once. A native function is called without an op. Only code whose branches
+lead forward runs this way, without a call of a VM function and without a suspension. Registers, checks and errors are
+the same as in `interpreter.py`.
 """
 
 from collections.abc import Sequence
 from typing import Any
 
 from orchestrion.hal.errors import HalError
+from orchestrion.schema.encoding import Decoded
 from orchestrion.schema.isa import INSTRUCTIONS, Effect
 
 from .call import Call
 from .code import Code, without_moves
 from .errors import VmError
 from .interpreter import located
-from .ops import OPS
+from .operands import targets
+from .ops import ENDS, OPS
 from .ops.imports import ArgumentCheck, call_absent, is_present
 from .ops.table import CALL, GLOBALS, Registers
 from .refs import TYPES
@@ -26,35 +28,61 @@ _INTEGER_CONSTANTS = frozenset(
     for row in INSTRUCTIONS
     if row.effect is Effect.CONSTANT and row.operands[0].kind in ("imm_i32", "imm_i64")
 )
-_NATIVE, _LINKED = Effect.NATIVE, Effect.LINKED
+_NATIVE, _LINKED, _BRANCH = Effect.NATIVE, Effect.LINKED, Effect.BRANCH
 
 
-def is_straight_line(code: Code) -> bool:
+class _Pcs:
+    """The place of a forward branch, for `ENDS`, with pcs in the place of blocks."""
+
+    def target(self, pc: int) -> int:
+        return pc
+
+    def cost(self, pc: int) -> int:
+        return 0
+
+
+_PCS: Any = _Pcs()
+
+
+def runs_forward(code: Code) -> bool:
     """Whether `run_initializer` can run the function.
 
-    It can if the function is straight-line code and no native function asks which instruction calls it.
+    It can if no instruction runs twice, only the last one returns, and no native function asks which instruction calls
+    it.
     """
     decoded = code.decoded
     return (
         not code.link.placed
         and decoded[-1].row.effect is Effect.RETURN
-        and (code.fast_verified or not any([row.ends_block for _, row, _ in decoded[:-1]]))
+        and (code.fast_verified or all([not one.row.ends_block or _is_forward(one) for one in decoded[:-1]]))
     )
 
 
+def _is_forward(instruction: Decoded) -> bool:
+    """Whether an instruction is a branch whose targets are all behind it."""
+    return instruction.row.effect is Effect.BRANCH and min(targets(instruction)) > instruction.pc
+
+
 def run_initializer(call: Call, code: Code, values: list[Any]) -> None:
-    """Run a straight-line function without arguments and results. `values`: the globals of the context.
+    """Run a function without arguments and results for which `runs_forward` holds. `values`: the globals of the
+    context.
 
     Raises `VmError`, with the place of the instruction that failed.
     """
     regs = code.template.copy()
     regs[CALL], regs[GLOBALS] = call, values
     pc, fast_verified = 0, code.fast_verified
+    reached: Any = 0
     operands: Any
     moved: Sequence[int] = ()
     try:
         for instruction in code.decoded[:-1]:
             pc, row, operands = instruction
+            if pc < reached:
+                continue
+            if row.effect is _BRANCH:
+                reached = ENDS[row.name](_PCS, *operands)(regs)
+                continue
             if row.opcode in _INTEGER_CONSTANTS:
                 regs[operands[1]] = operands[0]
                 continue

@@ -42,8 +42,7 @@ class Axes:
     @classmethod
     def of_dot(cls, dot: DotGeneral) -> Self:
         """The contracted axes of a dot."""
-        dims = dot.dimensions
-        return cls([(dot.lhs, dims.lhs_contract), (dot.rhs, dims.rhs_contract)])
+        return cls(dot.sides)
 
     def apart(self, b: KernelBuilder, coordinates: Sequence[Value]) -> Sequence[Value]:
         """The coordinate of each axis from the coordinates of the groups."""

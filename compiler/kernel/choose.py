@@ -24,7 +24,8 @@ from .body import Body
 from .choose_attention import attention
 from .choose_elements import lines_of_padding, run_of_elements, transposed_elements
 from .choose_few_rows import few_rows_dot
-from .choose_panels import byte_panel_dot, depthwise_dot, pair_panel_dot, panel_dot, winograd_dot
+from .choose_pairs import pair_panel_dot
+from .choose_panels import byte_panel_dot, depthwise_dot, panel_dot, winograd_dot
 from .choose_rows import ELEMENTS_PER_WORKGROUP, schedules_of_rows
 from .emit import THREAD
 from .legality import problems

@@ -9,7 +9,7 @@ from orchestrion.compiler.ir.dims import ceildiv, is_dynamic, typical
 from orchestrion.schema.dtypes import BY_NAME, FLOAT
 
 from .loops import BLOCK
-from .operands import is_read, packed_tile
+from .operands import bf16_of, is_element, packed_tile
 from .rules import element_of
 from .schedule import Schedule, Step
 from .task import Task
@@ -24,8 +24,8 @@ GROUPS = (8, 16, 32)
 FEWEST_BLOCKS = 4
 #: lanes of a vector; most vectors of a row of a tile; most vectors of sums of a tile of f32
 LANES, MOST_VECTORS, MOST_SUMS = 16, 4, 24
-#: most rows of a dot whose sums wait in memory for further products. Rows -> products of a pass
-STREAMED_ROWS = {1: 8, 2: 4, 3: 4}
+#: most rows of a dot whose sums wait in memory for further products. Rows -> products of a pass; and of bf16
+STREAMED_ROWS, NARROW_STREAMED_ROWS = {1: 8, 2: 4, 3: 4}, 4
 #: most rows of a dot whose vectors lie along the reduction, columns of a tile, and fewest products of a result
 MOST_LANE_SUM_ROWS, LANE_SUM_COLUMNS, FEWEST_LANE_SUMS = 4, 4, 128
 
@@ -45,7 +45,7 @@ def few_rows_dot(task: Task) -> Schedule | None:
     if not length or columns < FEWEST_COLUMNS or not 0 < rows <= 2 * machine.panel_tile[0]:
         return None
     read, contract = (dot.rhs, dot.dimensions.rhs_contract) if across == "n" else (dot.lhs, dot.dimensions.lhs_contract)
-    if not (is_read(dot.lhs) and is_read(dot.rhs)) or packed_tile(dot, "mn".index(across)) is not None:
+    if not (is_element(dot.lhs) and is_element(dot.rhs)) or packed_tile(dot, "mn".index(across)) is not None:
         return None
     if fastest_axis(read) not in contract:
         steps = _in_order(task, (down, across), (rows, columns, length))
@@ -67,8 +67,9 @@ def _in_order(task: Task, dims: tuple[str, str], sizes: tuple[int, int, int]) ->
     assert task.dot is not None
     registers = BY_NAME[element_of(task.dot.out)].itemsize // 4  # of a vector
     most_vectors = min(MOST_SUMS // (tile_rows * registers), MOST_VECTORS)
+    narrow = bf16_of(task.dot.rhs if across == "n" else task.dot.lhs) is not None
     width, groups = _block(columns, typical(task.body.extents["b"]), most_vectors)
-    step = STREAMED_ROWS.get(rows)
+    step = STREAMED_ROWS.get(rows) and (NARROW_STREAMED_ROWS if narrow else STREAMED_ROWS[rows])
     return [
         *task.block(down + across, (tile_rows, width), (groups_down, groups)),
         Step("vectorize", across, count=LANES),

@@ -14,7 +14,6 @@ from .depthwise import Lines, image_of
 from .loops import BLOCK
 from .machine import Machine
 from .operands import is_read, packed_tile
-from .pair_panels import PAIR, has_pairs
 from .rules import element_of
 from .schedule import Schedule, Step
 from .task import MIN_TILE_COLUMNS, Task
@@ -33,12 +32,6 @@ COST_OF_VECTORS = {2: 0.0, 1: 0.2, 3: 0.03, 4: 0.12, 5: 0.06}
 MAX_PANEL_COLUMNS = 128
 #: most columns of a block of a dot of bytes
 MAX_BYTE_COLUMNS = 512
-#: bytes of the panels of pairs of a workgroup
-PAIR_BYTES = 80 << 10
-#: fewest rows of a dot of bf16 with panels of pairs
-FEWEST_PAIR_ROWS = 4
-#: products in the time that takes to copy an element to a panel of words and to search it
-COST_OF_COPY = 6
 #: most columns of a block of transformed results, and channels of its slices
 WINOGRAD_COLUMNS, WINOGRAD_DEPTH = 32, 16
 #: most results of a line that an invocation computes at once, and about as many lines of a workgroup
@@ -139,40 +132,6 @@ def panel_dot(task: Task) -> Schedule | None:
         Step("stage", "out", "panel", min(depth, length)),
         *(Step("stage", PANEL_OPERANDS[name], "panel") for name in panels),
         Step("guard", across, "pad") if loaded and not once and extents[across] % sizes[across] != 0 else edge,
-    )
-    return task.if_legal(schedule)
-
-
-def pair_panel_dot(task: Task) -> Schedule | None:
-    """A workgroup computes a block of results of a dot of bf16, with panels of words that have two of them."""
-    dot, machine, extents = task.dot, task.machine, task.body.extents
-    if dot is None or not machine.pair_products or is_dynamic(extents["n"], extents["k"]) or not extents["k"]:
-        return None
-    rows, columns, length = typical(extents["m"]), int(extents["n"]), int(extents["k"])
-    if not has_pairs(dot) or columns < PANEL_LANES or rows < FEWEST_PAIR_ROWS:
-        return None
-    most, width = machine.panel_tile[0], min(machine.panel_tile[1], columns // PANEL_LANES * PANEL_LANES)
-    height = min(range(most, most // 2, -1), key=lambda count: ceildiv(rows, count) * count)
-
-    def depth(local: tuple[int, int]) -> int:
-        down, across = local[0] * height, local[1] * width
-        words = PAIR_BYTES // F32_BYTES // (down + across)
-        return min(words * PAIR // BLOCK * BLOCK, length)
-
-    def cost(local: tuple[int, int]) -> float:
-        sides = [(rows, local[0] * height), (columns, local[1] * width)]
-        results = prod(ceildiv(size, block) * block for size, block in sides)
-        return results * (1 + COST_OF_COPY * sum(1 / block for _, block in sides))
-
-    locals = [(1 << at, PANEL_LANES >> at) for at in range(PANEL_LANES.bit_length())] + [(1, PANEL_LANES // 2)]
-    fitting = [local for local in locals if local[1] * width <= columns and depth(local)]
-    if not fitting:
-        return None
-    down, across = min(fitting, key=cost)
-    schedule = Schedule.of(
-        *task.block("mn", (height, width), (down, across)),
-        Step("vectorize", "n", count=PANEL_LANES),
-        Step("stage", "out", "pairs", depth((down, across))),
     )
     return task.if_legal(schedule)
 

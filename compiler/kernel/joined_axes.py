@@ -38,7 +38,7 @@ def units_of(dot: DotGeneral) -> tuple[int, int] | None:
 
 def _contracted_axis(dot: DotGeneral, operand: int) -> int | None:
     """The only contracted axis of an operand that has more than one place; None if there is not one."""
-    value, axes = dot.operands[operand], (dot.dimensions.lhs_contract, dot.dimensions.rhs_contract)[operand]
+    value, axes = dot.sides[operand]
     wide = [axis for axis in axes if shape_of(value)[axis] != 1]
     return wide[0] if len(wide) == 1 and not is_dynamic(*shape_of(value)) else None
 

@@ -14,20 +14,21 @@ from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 
 from .blocks import Finish
+from .dialect import Load
 from .dots import vector_sums
 from .loops import Nest, Scalars
-from .operands import is_read
+from .operands import is_element
 from .panels import PanelDot
 from .rules import element_of
 
 
 def reads_along(dot: DotGeneral) -> bool:
     """Whether both operands are elements of memory in the type of the result, neighbours along the contracted axis."""
-    dims = dot.dimensions
-    sides = ((dot.lhs, dims.lhs_contract), (dot.rhs, dims.rhs_contract))
     return all(
-        is_read(operand) and fastest_axis(operand) in contract and element_of(operand) == element_of(dot.out)
-        for operand, contract in sides
+        is_element(operand, encoded=False)
+        and fastest_axis(operand) in contract
+        and element_of(operand) == element_of(dot.out)
+        for operand, contract in dot.sides
     )
 
 
@@ -79,7 +80,11 @@ class LaneSumDot(PanelDot):
 
     def _neighbours_at(self, left: bool, number: Value, first: Value) -> Value:
         """The elements of a row or column from one on."""
-        return self.builder.load_lanes(self._load(left, number, [first]), self.lanes)
+        b, element = self.builder, self._factor(left, number, [first])
+        if isinstance(element.defining_op, Load):
+            return b.load_lanes(element.defining_op, self.lanes)
+        places = [b.op("add", first, b.index(at)) for at in range(self.lanes)]
+        return b.vector([self._factor(left, number, [place]) for place in places])
 
     def _rest(self, left: bool, number: Value, first: Value) -> Value:
         """The same where fewer than a vector are left, with zeros behind the last one."""

@@ -364,13 +364,13 @@ def _word_panels(dot: DotGeneral, schedule: Schedule, machine: Machine) -> Itera
 
 def _pairs(dot: DotGeneral, schedule: Schedule, out: Step, machine: Machine) -> Iterator[str]:
     """Pairs of products of bf16."""
-    lanes, rows = schedule.workgroup_size, schedule.block("m")
+    lanes, rows = schedule.workgroup_size, schedule.count("tile", "m")
     if not has_pairs(dot):
         yield f"{out}: only products of bf16 are summed in pairs, of an even number along the innermost axis"
     elif not slice_of(dot, out.count)[1]:
         yield f"{out}: a block of a sum of {prod(contracted(dot))} products has more elements"
     elif min(lanes, rows) < VECTOR_LANES[0]:
-        yield f"{out}: vectors of {lanes} invocations and {rows} rows are searched for exponents"
+        yield f"{out}: vectors of {lanes} places and {rows} rows of a tile are searched for exponents"
     elif (used := pair_panel_bytes(dot, schedule)) > machine.panel_bytes:
         yield f"panels and sums take {used} bytes; the machine has {machine.panel_bytes}"
 

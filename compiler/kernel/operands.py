@@ -41,6 +41,11 @@ def is_read(value: Value, encoded: bool = True) -> bool:
     return op is None or isinstance(op, LoadInput)
 
 
+def is_element(value: Value, encoded: bool = True) -> bool:
+    """Whether the elements of a value are those of memory, or widened bf16 of it. `encoded`: also in tiles."""
+    return is_read(bf16_of(value) or value, encoded)
+
+
 def bytes_of(value: Value) -> Value | None:
     """The value of bytes whose elements, moved and converted, are those of a value; None if there is none."""
     while str(tensor_of(value).element) not in ("i8", "ui8"):

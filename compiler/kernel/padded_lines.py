@@ -77,8 +77,8 @@ class PaddedLines:
         def part(first: int, size: int, source: Value | None = None) -> list[Value]:
             if not size:
                 return []
-            with each(b, lanes, b.const(1, "ui32"), size) as (_, word):
-                at, value = b.op("convert", word, to=b.index_type), padding
+            with each(b, lanes, b.word(1), size) as (_, word):
+                at, value = b.index(word), padding
                 if source is not None:
                     value = elemental.element(self.pad.operand_, Index(b, shape, None, b.op("add", source, at)))
                 write(b.op("add", target, b.op("add", b.index(first), at)), value)

@@ -1,11 +1,12 @@
 """Dots of bf16 with panels of words: a word has two elements of an operand along the innermost contracted axis.
 
 `kernel.multiply_add_pairs` adds two products to an f32, one after the other. It takes subnormal numbers for zeros, in
-elements and in sums. For each slice and operand, a workgroup therefore finds the least exponent of the elements that
-are not 0. An element is a multiple of 2^(exponent - 7). If no element is subnormal and all products are multiples of
-2^-126, then all sums are multiples of it, too, so none is subnormal. The op then gives the sums of multiply-adds.
-Else, and where the instruction set has no such op, the workgroup widens its operands and adds the products of the slice
-as `PanelDot` does. Results have the same bits in both ways: the first element of a pair is the upper half of its word.
+elements and in sums. A workgroup therefore finds the least exponents of the elements that are not 0, in a slice of
+columns and in a strip of rows. An element is a multiple of 2^(exponent - 7). If none is subnormal and all products
+are multiples of 2^-126, then all sums are multiples of it, too, so none is subnormal. The op then gives the sums of
+multiply-adds. Else, and where the instruction set has no such op, the workgroup widens the words and adds the products
+of the strip one by one. Results have the same bits in both ways: the first element of a pair is the upper half of its
+word.
 """
 
 from __future__ import annotations
@@ -13,25 +14,31 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial, reduce
+from itertools import product
 from math import prod
 from typing import Final
 
 from orchestrion.compiler.flow.fusion_reads import BF16_SHIFT
 from orchestrion.compiler.ir.core import Value
-from orchestrion.compiler.ir.dims import is_dynamic
+from orchestrion.compiler.ir.dims import ceildiv, is_dynamic, numbers, typical
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 
 from .dialect import VECTOR_LANES, length_of
+from .index import linearize
 from .loops import Reduction, Scalars
-from .operands import bf16_of
-from .panels import Panel, PanelDot, contracted, slice_of
-from .schedule import Schedule, Step
-from .word_panels import WordPanelDot
+from .operands import bf16_of, is_read
+from .panels import MIN_PREFETCHED, Panel, PanelDot, contracted, is_divided, slice_of
+from .schedule import Schedule
+from .word_panels import WordPanelDot, reads_words
 
 #: elements of a word
 PAIR: Final = 2
+#: panels of the left operand: of words, and of their halves
+FORMS: Final = 1 + PAIR
 #: the sign of each half of a word, and 1 in each
 _SIGNS, _ONES = 0x80008000, 0x00010001
+#: the upper half of a word
+_UPPER: Final = 0xFFFF0000
 #: bits of the fraction of a bf16, and half of the numbers that 16 bits hold
 _FRACTION, _HALF = 7, 1 << 15
 #: least sum of two exponents, as bf16 stores them, of which all products are multiples of the least normal f32: their
@@ -47,40 +54,48 @@ def has_pairs(dot: DotGeneral) -> bool:
     return all(bf16_of(operand) is not None for operand in dot.operands)
 
 
+def reads_rows(dot: DotGeneral) -> bool:
+    """Whether words of the left operand lie in memory, so that its panel has the rows of a strip, else of the block."""
+    source = bf16_of(dot.lhs)
+    return source is not None and reads_words(dot, True, source, PAIR)
+
+
 def pair_panel_bytes(dot: DotGeneral, schedule: Schedule) -> int:
-    """Bytes of the shared arrays of a workgroup: results, and both panels, of words and of f32."""
-    rows, columns = (schedule.block(dim) for dim in ("m", "n"))
-    depth = prod(slice_of(dot, schedule.count("stage", "out"))[1:])
-    return 4 * (rows * columns + (depth + depth // PAIR) * (rows + columns))
-
-
-class WidenedDot(PanelDot):
-    """The same block from widened operands."""
-
-    in_strips = False
+    """Bytes of the shared arrays of a workgroup: results, the panel of columns, and that of rows in three forms."""
+    tile, columns = schedule.count("tile", "m"), schedule.count("tile", "n") * schedule.local("n")
+    rows, slice = tile * schedule.local("m"), slice_of(dot, schedule.count("stage", "out"))
+    depth, sums = prod(slice[1:]) // PAIR, rows if is_divided(slice, numbers(contracted(dot))) else tile
+    return 4 * (sums * columns + depth * (columns + FORMS * (tile if reads_rows(dot) else rows)))
 
 
 class PairPanelDot(WordPanelDot):
-    """A block of f32 results of a dot of bf16 under construction."""
+    """A block of f32 results of a dot of bf16 under construction. The panel of rows has those of a strip if words of it
+    lie in memory, else those of the block.
+    """
 
     per_word = PAIR
+    in_strips = True
+    strips_slices = True
+    #: whether products of pairs are under construction
+    multiplies_pairs = True
 
     def __post_init__(self) -> None:
-        out = Step("stage", "out", "panel", self.schedule.count("stage", "out"))
-        panels = [out, *(Step("stage", operand, "panel") for operand in ("lhs", "rhs"))]
-        others = [step for step in self.schedule.steps if step.name != "stage"]
-        self.plain = WidenedDot(self.elemental, self.dot, Schedule.of(*others, *panels), self.place, self.writes)
         super().__post_init__()
-        size = self.schedule.workgroup_size
-        self.exponents = [self.builder.shared(size, "i32") for _ in self.dot.operands]
-
-    def _sums(self) -> Value:
-        return self.plain.block
+        assert self.left is not None
+        shared, size = self.builder.shared, self.left.size * self.left.depth
+        #: the upper and the lower halves of the words of the left panel, widened
+        self.halves = [replace(self.left, array=shared(size, "f32")) for _ in range(PAIR)]
+        #: the least exponents of the left and of the right panel
+        self.exponents = shared(len(self.dot.operands), "i32")
 
     def _division(self) -> tuple[tuple[int, ...], tuple[int, int, int]]:
-        axis, places, inside = self.plain.slice
+        sizes = numbers(contracted(self.dot))
+        axis, places, inside = slice_of(self.dot, self.schedule.count("stage", "out"))
         words = (axis, places // PAIR, 1) if inside == 1 else (axis, places, inside // PAIR)
-        return (*self.plain.sizes[:-1], self.plain.sizes[-1] // PAIR), words
+        return (*sizes[:-1], sizes[-1] // PAIR), words
+
+    def _panel_rows(self) -> int:
+        return self.tile[0] if reads_rows(self.dot) else self.rows
 
     def _source(self, left: bool) -> Value:
         source = bf16_of(self.dot.operands[not left])
@@ -88,15 +103,16 @@ class PairPanelDot(WordPanelDot):
         return source
 
     def _loaded(self, word: Value) -> Value:
-        b, places = self.builder, self._same(BF16_SHIFT, word)
-        upper = b.op("unchecked_shift_left", word, places)
-        return b.op("or", upper, b.op("unchecked_shift_right_logical", word, places))
+        return self.builder.op("or", self._shifted(word, "left"), self._shifted(word, "right_logical"))
+
+    def _shifted(self, word: Value, way: str) -> Value:
+        return self.builder.op(f"unchecked_shift_{way}", word, self._same(BF16_SHIFT, word))
 
     def _joined(self, left: bool, number: Value, outer: Sequence[Value], first: Value) -> Value:
         b = self.builder
         pair = [PanelDot._factor(self, left, number, [*outer, b.op("add", first, b.index(at))]) for at in range(PAIR)]
         upper, lower = (b.op("bitcast", value, to="ui32") for value in pair)
-        return b.op("or", upper, b.op("unchecked_shift_right_logical", lower, b.const(BF16_SHIFT, "ui32")))
+        return b.op("or", upper, self._shifted(lower, "right_logical"))
 
     def _same(self, bits: int, like: Value) -> Value:
         """A number of the type of a word or a vector of words."""
@@ -106,78 +122,191 @@ class PairPanelDot(WordPanelDot):
 
     # slices
 
-    def _slice(self, outer: Sequence[Value], bounds: tuple[Value, Value, int]) -> None:
-        b, (_, _, inside), base = self.builder, self.slice, self._base(outer, bounds)
+    def _fetch_panels(self, outer: Sequence[Value], bounds: tuple[Value, Value, int]) -> Value:
+        assert self.left is not None and self.right is not None
+        b, base, (_, _, inside) = self.builder, self._base(outer, bounds), self.slice
         count = b.op("multiply", b.op("subtract", bounds[1], bounds[0]), b.index(inside))
-        for exponents in self.exponents:
-            b.store_shared(b.const(0, "i32"), exponents, b.local_id())
-        branch = b.begin_if(b.has_pair_products())
-        self._fetch_panels(outer, bounds)
-        for panel, exponents in zip((self.left, self.right), self.exponents, strict=True):
-            assert panel is not None
-            b.store_shared(self._least(panel, b.op("convert", count, to="ui32")), exponents, b.local_id())
-        b.end_if(branch)
-        b.barrier()  # the exponents are there
+        self.count = b.op("convert", count, to="ui32")
+        if self.left.size == self.rows:
+            self._fetch(self.left, True, outer, bounds[:2], base)
+            b.barrier()
+        self._fetch(self.right, False, outer, bounds[:2], base)
+        b.barrier()  # the panels are there
+        self._search(self.right)
+        return base
+
+    def _slice(self, outer: Sequence[Value], bounds: tuple[Value, Value, int]) -> None:
+        base = self._fetch_panels(outer, bounds)
+        with self._each_strip():
+            self._multiply(outer, bounds, base)
+            self.builder.barrier()  # the panel of rows is read
+        self.builder.barrier()  # that of columns, too, and the results are there
+
+    def _multiply(self, outer: Sequence[Value], bounds: tuple[Value, Value, int], base: Value) -> None:
+        """Adds the products of a strip and a slice."""
+        assert self.left is not None
+        b = self.builder
+        if self.left.size < self.rows:
+            self._fetch(self.left, True, outer, bounds[:2], base)
+            b.barrier()  # the panel of rows is there
+        self._search(self.left)
         branch = b.begin_if(b.op("and", b.has_pair_products(), self._is_exact()))
-        self._multiply(outer, bounds, base)
+        super()._multiply(outer, bounds, base)
         b.barrier()
         b.begin_else(branch)
-        self.plain._slice(outer, self._elements(outer, bounds))
+        self._each_vector(self.left, lambda _: (), self._widen, lambda _: None)
+        b.barrier()  # the halves are there
+        self.multiplies_pairs = False
+        super()._multiply(outer, bounds, base)
+        self.multiplies_pairs = True
         b.end_if(branch)
 
-    def _elements(self, outer: Sequence[Value], bounds: tuple[Value, Value, int]) -> tuple[Value, Value, int]:
-        """The bounds of a slice in elements."""
-        if len(outer) < len(self.sizes) - 1:
-            return bounds
-        lower, upper = (self.builder.op("multiply", bound, self.builder.index(PAIR)) for bound in bounds[:2])
-        return lower, upper, bounds[2] * PAIR
+    def _widen(self, at: Value, words: Value, values: Sequence[Value]) -> Sequence[Value]:
+        b = self.builder
+        for panel, half in zip(self.halves, self._halves(words), strict=True):
+            b.store_shared_lanes(half, panel.array, at)
+        return values
 
-    def _least(self, panel: Panel, count: Value) -> Value:
-        """The least exponent in the part of a panel that this invocation reads, or 1 less if that number is a power of
-        two; 511 if there are only zeros. `count`: places of the slice, in words.
+    def _halves(self, words: Value) -> list[Value]:
+        """The upper and the lower halves of words, widened."""
+        b = self.builder
+        halves = b.op("and", words, self._same(_UPPER, words)), self._shifted(words, "left")
+        return [b.op("bitcast", half, to="f32") for half in halves]
+
+    def _each_vector(
+        self,
+        panel: Panel,
+        start: Callable[[int], Sequence[Value]],
+        combine: Callable[[Value, Value, Sequence[Value]], Sequence[Value]],
+        finish: Callable[[Sequence[Value]], None],
+    ) -> None:
+        """Combines values with all vectors of words of a panel of columns, or of the rows of this strip, in the first
+        invocation. `start`: the values, from the number of lanes; `combine`: the next ones, from the position of a
+        vector in the array, the vector, and the values; `finish`: uses the last ones.
         """
-        b, local = self.builder, self.schedule.workgroup_size
-        lines, length, pitch = b.const(panel.size, "ui32"), count, panel.depth
-        if not panel.deep:
-            lines, length, pitch = length, lines, panel.size
-        lanes = max(lanes for lanes in VECTOR_LANES if lanes <= (local if panel.deep else panel.size))
-        step, most = b.const(lanes, "ui32"), b.vector([b.const(2**31 - 1, "i32")] * lanes)
-        loop = b.begin_loop(b.local_id(), lines, b.const(local, "ui32"), [most])
-        inner = b.begin_loop(b.const(0, "ui32"), length, step, loop.carried)
-        at = b.op("minimum", inner.index, b.op("subtract", length, step))
+        b, zero, tile = self.builder, self.builder.const(0, "ui32"), self.tile[0]
+        of_rows, first = panel is self.left, b.const(0, "ui32")
+        if panel.deep:
+            lines, length, pitch = b.const(panel.size, "ui32"), self.count, panel.depth
+        else:
+            lines, length, pitch = self.count, b.const(tile if of_rows else panel.size, "ui32"), panel.size
+            first = self.strip if of_rows and panel.size > tile else first
+        most = self.schedule.workgroup_size if panel.deep else tile if of_rows else panel.size
+        lanes = max(lanes for lanes in VECTOR_LANES if lanes <= most)
+        branch, step = b.begin_if(b.op("compare_eq", b.local_id(), zero)), b.const(lanes, "ui32")
+        loop = b.begin_loop(zero, lines, b.const(1, "ui32"), start(lanes))
+        inner = b.begin_loop(zero, length, step, loop.carried)
+        at = b.op("add", first, b.op("minimum", inner.index, b.op("subtract", length, step)))
         at = b.op("add", b.op("multiply", loop.index, b.const(pitch, "ui32")), at)
         words = b.load_shared_lanes(panel.array, at, lanes)
-        # as numbers with signs, halves are ordered by magnitude; 1 is subtracted, so that 0 is the greatest
-        words = b.op("subtract", b.op("or", words, self._same(_SIGNS, words)), self._same(_ONES, words))
-        halves = words, b.op("unchecked_shift_left", words, self._same(BF16_SHIFT, words))
-        found = inner.carried[0]
-        for half in halves:
-            half = b.op("bitcast", half, to="i32")
-            found = b.select(b.op("compare_lt", half, found), half, found)
-        (least,) = b.end_loop(loop, b.end_loop(inner, [found]))
-        half = reduce(partial(b.op, "minimum"), b.lanes(least))
-        half = b.op("unchecked_shift_right_arithmetic", half, b.const(BF16_SHIFT, "i32"))
-        magnitude = b.op("add", half, b.const(_HALF, "i32"))
-        return b.op("unchecked_shift_right_arithmetic", magnitude, b.const(_FRACTION, "i32"))
+        finish(b.end_loop(loop, b.end_loop(inner, combine(at, words, inner.carried))))
+        b.end_if(branch)
+
+    def _search(self, panel: Panel) -> None:
+        """Finds the least exponent in a panel of columns, or in the rows of this strip, or 1 less if that number is a
+        power of two; 511 if there are only zeros.
+        """
+        b = self.builder
+
+        def least(at: Value, words: Value, values: Sequence[Value]) -> list[Value]:
+            # as numbers with signs, halves are ordered by magnitude; 1 is subtracted, so that 0 is the greatest
+            words = b.op("subtract", b.op("or", words, self._same(_SIGNS, words)), self._same(_ONES, words))
+            halves = [b.op("bitcast", half, to="i32") for half in (words, self._shifted(words, "left"))]
+            tests = [b.op("compare_lt", half, value) for half, value in zip(halves, values, strict=True)]
+            return [b.select(*three) for three in zip(tests, halves, values, strict=True)]
+
+        def keep(values: Sequence[Value]) -> None:
+            found = [lane for value in values for lane in b.lanes(value)]
+            while len(found) > 1:
+                found = [b.op("minimum", *pair) for pair in zip(found[::2], found[1::2], strict=True)]
+            half = b.op("unchecked_shift_right_arithmetic", found[0], b.const(BF16_SHIFT, "i32"))
+            magnitude = b.op("add", half, b.const(_HALF, "i32"))
+            exponent = b.op("unchecked_shift_right_arithmetic", magnitude, b.const(_FRACTION, "i32"))
+            b.store_shared(exponent, self.exponents, b.const(0 if panel is self.left else 1, "ui32"))
+
+        branch = b.begin_if(b.has_pair_products())
+        self._each_vector(panel, lambda lanes: [b.vector([b.const(2**31 - 1, "i32")] * lanes)] * PAIR, least, keep)
+        b.barrier()  # the exponent is there
+        b.end_if(branch)
 
     def _is_exact(self) -> Value:
-        """Whether no element of the slice is subnormal, and no sum of products can be."""
+        """Whether no element is subnormal, and no sum of products can be."""
         b = self.builder
-        numbers = [b.const(number, "ui32") for number in range(self.schedule.workgroup_size)]
-        left, right = (
-            reduce(partial(b.op, "minimum"), [b.load_shared(exponents, number) for number in numbers])
-            for exponents in self.exponents
-        )
-        tests = [b.op("compare_ge", value, b.const(1, "i32")) for value in (left, right)]
-        tests.append(b.op("compare_ge", b.op("add", left, right), b.const(LEAST_EXPONENTS, "i32")))
+        both = [b.load_shared(self.exponents, b.const(at, "ui32")) for at in range(len(self.dot.operands))]
+        tests = [b.op("compare_ge", value, b.const(1, "i32")) for value in both]
+        tests.append(b.op("compare_ge", b.op("add", *both), b.const(LEAST_EXPONENTS, "i32")))
         return reduce(partial(b.op, "and"), tests)
+
+    # products
+
+    def _tile_factors(
+        self, rows: Sequence[Value], vectors: Sequence[Value], base: Value
+    ) -> Callable[[Sequence[Value]], Scalars]:
+        assert self.left is not None and self.right is not None
+        b, left, right = self.builder, self.left, self.right
+        panels = [left] if self.multiplies_pairs else self.halves
+        numbers = [b.op("add", self.strip, row) for row in rows] if left.size > self.tile[0] else rows
+
+        def factors(reduced: Sequence[Value]) -> Scalars:
+            yield from ()
+            place = b.op("subtract", linearize(b, reduced, self.sizes), base)
+            if left.size < self.rows:
+                self._prefetch_strip(reduced)
+            if self.reads_columns:
+                self._prefetch_slice(place, base)
+            xs = [b.load_shared(panel.array, panel.at(number, place)) for panel in panels for number in numbers]
+            return [*xs, *(b.load_shared_lanes(right.array, right.at(first, place), self.lanes) for first in vectors)]
+
+        return factors
+
+    def _prefetch_strip(self, reduced: Sequence[Value]) -> None:
+        """Asks caches for the rows of the next strip, of which each tile takes some, at a place of the products."""
+        b, (*outer, word) = self.builder, reduced
+        rows = max(self.tile[0] // (self.columns // self.tile[1]), 1)
+        own = b.op("unchecked_remainder", b.op("convert", word, to="ui32"), b.const(rows, "ui32"))
+        row = b.op("add", b.op("multiply", self.tile_column, b.const(rows, "ui32")), own)
+        place = b.op("multiply", word, b.index(PAIR))
+        b.prefetch(self._load(True, b.op("add", row, b.const(self.tile[0], "ui32")), [*outer, place]).output)
+
+    @property
+    def reads_columns(self) -> bool:
+        """Whether rows of memory have the columns of the right operand, of which the next slice is asked for."""
+        source, across = self._source(False), int(self.column_count) * prod(self.sizes)
+        return len(self.sizes) == 1 and is_read(source) and not self._reads_words(False) and across >= MIN_PREFETCHED
+
+    def _prefetch_slice(self, place: Value, base: Value) -> None:
+        """Asks caches for the next slice of columns, or the first one of the next block, at a place of the products.
+        Each tile asks for its columns, each strip for a part of the rows.
+        """
+        b, depth, size = self.builder, self.slice[1], self.sizes[0]
+        strips = ceildiv(min(self.rows, int(typical(self.row_count))), self.tile[0])
+        strip = b.op("unchecked_divide", self.strip, b.const(self.tile[0], "ui32"))
+        number = b.op("add", b.op("multiply", b.op("convert", strip, to=b.index_type), b.index(depth)), place)
+        next = b.op("add", base, b.index(depth))
+        is_behind = b.op("compare_ge", next, b.index(size))
+        word = b.select(is_behind, b.index(0), next)
+        column = b.op("multiply", self.tile_column, b.const(self.tile[1], "ui32"))
+        column = b.op("add", column, b.select(is_behind, b.const(self.columns, "ui32"), b.const(0, "ui32")))
+        for at in range(PAIR if strips == 1 else 1):
+            row = b.op("unchecked_divide", b.op("multiply", number, b.index(PAIR)), b.index(strips))
+            row = b.op("add", b.op("multiply", word, b.index(PAIR)), b.op("add", row, b.index(at)))
+            b.prefetch(self._load(False, column, [row]).output)
 
     def _products(self, rows: int, zeros: Sequence[Value], factors: Callable[[Sequence[Value]], Scalars]) -> Reduction:
         b, lanes = self.builder, self.lanes
 
-        def accumulate(values: Sequence[Value], reduced: Sequence[Value]) -> Scalars:
+        def pairs(values: Sequence[Value], reduced: Sequence[Value]) -> Scalars:
             found, sums = (yield from factors(reduced)), iter(values)
             xs, ys = [b.vector([x] * lanes) for x in found[:rows]], found[rows:]
             return [b.multiply_add_pairs(x, y, next(sums)) for x in xs for y in ys]
 
+        def halves(values: Sequence[Value], reduced: Sequence[Value]) -> Scalars:
+            found = [b.vector([x] * lanes) if length_of(x) == 1 else x for x in (yield from factors(reduced))]
+            words, sums = [self._halves(word) for word in found[PAIR * rows :]], list(values)
+            for at in range(PAIR):
+                factors_at = product(found[at * rows : (at + 1) * rows], [word[at] for word in words])
+                sums = [b.multiply_add(x, y, z) for (x, y), z in zip(factors_at, sums, strict=True)]
+            return sums
+
+        accumulate = pairs if self.multiplies_pairs else halves
         return replace(super()._products(rows, zeros, factors), accumulate=accumulate, width=PAIR)

@@ -129,8 +129,9 @@ class PanelDot(DotBlock):
     one in the block; `first_row`: in the matrix.
     """
 
-    #: whether blocks of one slice are computed in strips
+    #: whether blocks of one slice are computed in strips; whether those of several are, too
     in_strips: ClassVar[bool] = True
+    strips_slices: ClassVar[bool] = False
     #: whether the schedule says how long slices along the reduction are; otherwise one slice is everything
     in_slices: ClassVar[bool] = True
 
@@ -152,8 +153,8 @@ class PanelDot(DotBlock):
         self.is_padded = guard is not None and guard.how == "pad"
         if guard is not None and not self.is_padded:
             self.start = b.op("minimum", self.start, b.index(self.column_count - self.columns))
-        self.has_strips, zero = self.in_strips and not self.is_sliced, b.word(0)
-        self.strip, self.height = zero, self.tile[0] if self.has_strips else self.rows
+        self.has_strips, zero = self.in_strips and (self.strips_slices or not self.is_sliced), b.word(0)
+        self.strip, self.height = zero, self.tile[0] if self.has_strips and not self.is_sliced else self.rows
         self.tile_row, self.tile_column = zero, b.local_id()
         if not self.has_strips:
             groups = b.word(schedule.local(across))
@@ -190,13 +191,13 @@ class PanelDot(DotBlock):
             along
             and not left
             and size % self.lanes == 0
-            and is_read(bf16_of(operand) or operand)
+            and is_read(bf16_of(operand) or operand, encoded=False)
             and element_of(operand) == element_of(self.dot.out)
         )
         return Panel(b, array, size, depth, left and along, turned)
 
     def emit(self, finish: Finish) -> None:
-        if self.has_strips:
+        if self.has_strips and not self.is_sliced:
             self._strips(finish)
         else:
             self.sum()
@@ -262,13 +263,20 @@ class PanelDot(DotBlock):
         b, size = self.builder, self.sizes[0]
         bounds = b.index(0), b.index(size), size
         base = self._fetch_panels((), bounds)
-        with b.words(self._rows_of(self.rows), self.strip, self.height) as strip:
-            self.strip, first = strip, self.first_row
-            self.first_row = b.op("add", first, b.index(self.strip))
+        with self._each_strip():
             self._multiply((), bounds, base)
             b.barrier()  # the results are there
             self._finish(finish)
             b.barrier()  # the results are read
+
+    @contextmanager
+    def _each_strip(self) -> Iterator[None]:
+        """A loop over the strips of the block that have rows of the matrix."""
+        b, first, zero = self.builder, self.first_row, self.strip
+        with b.words(self._rows_of(self.rows), zero, self.tile[0]) as strip:
+            self.strip, self.first_row = strip, b.op("add", first, b.index(strip))
+            yield
+        self.strip, self.first_row = zero, first
 
     def _rows_of(self, most: int) -> Value:
         """The rows from the first one on that the matrix has, up to a number of which blocks or strips are made."""
@@ -430,7 +438,8 @@ class PanelDot(DotBlock):
         base: Value,
     ) -> None:
         b, count = self.builder, len(rows)
-        places = [self._at(row, at) for row in rows for at in vectors]
+        in_block = [b.op("add", self.strip, row) for row in rows] if self.is_sliced else rows
+        places = [self._at(row, at) for row in in_block for at in vectors]
         zero = b.vector([self.zero] * self.lanes)
 
         def sums_of_slices() -> list[Value]:

@@ -60,7 +60,7 @@ class Parts:
     def _halved(self, fewer: int) -> Parts:
         """Combines the first half of the parts with the second half."""
         b = self.elemental.builder
-        made = [b.shared(fewer, b.dtype(array)) for array in self.arrays]
+        made = [b.shared(1 << (fewer - 1).bit_length(), b.dtype(array)) for array in self.arrays]
         branch, local = b.begin_if(b.op("compare_lt", b.local_id(), b.word(fewer))), b.local_id()
         halves = self.load(local), self.load(b.op("add", local, b.const(fewer, "ui32")))
         store_part(self.elemental, self.elemental.run(self.reduction.combine(*halves)), made, b.inside(made[0], local))

@@ -150,10 +150,7 @@ class Task:
             reduced = hero.dimensions.ints
             return all(_are_last(reduced, tensor_of(value).rank) for value in hero.inputs)
         assert isinstance(hero, DotGeneral)
-        dims = hero.dimensions
-        return _are_last(dims.lhs_contract, tensor_of(hero.lhs).rank) and _are_last(
-            dims.rhs_contract, tensor_of(hero.rhs).rank
-        )
+        return all(_are_last(contract, tensor_of(value).rank) for value, contract in hero.sides)
 
     def if_legal(self, schedule: Schedule) -> Schedule | None:
         """The schedule if it fits the body on the machine, else None."""

@@ -2,24 +2,54 @@
 
 from collections.abc import Sequence
 
-from orchestrion.compiler.ir.core import Block, Value
+from orchestrion.compiler.ir.core import Block, Operation, Value
 
 from .affine import sum_of
 from .builder import KernelBuilder
-from .dialect import Load, LoadLanes, Vector
+from .dialect import Load, LoadLanes, Scalar, Vector, vector_type
+
+#: ops that widen a bf16 to the f32 with its bits
+_WIDENING = ("convert", "unchecked_shift_left", "bitcast")
 
 
 def load_lanes(block: Block, b: KernelBuilder) -> None:
-    """Replaces each vector of loaded neighbours by one load. The former loads are left without users."""
+    """Replaces each vector of loaded neighbours by one load, and of widened ones by a load and vector ops, if the
+    machine has products of bf16. The former loads are left without users.
+    """
     for top in block:
         for op in top.walk():
-            if isinstance(op, Vector) and (first := neighbours(op.values, b)) is not None:
-                made = LoadLanes([first.binding, first.index], [op.output.type])
-                made.loc = op.loc
-                assert op.parent is not None
-                op.parent.insert_before(made, op)
-                op.output.replace_by(made.output)
+            if isinstance(op, Vector) and (made := _loaded(op.values, op, b)) is not None:
+                op.output.replace_by(made)
                 op.erase()
+
+
+def _loaded(values: Sequence[Value], before: Vector, b: KernelBuilder) -> Value | None:
+    """The vector of loaded neighbours, perhaps widened; None if they are none."""
+    first, source = neighbours(values, b), values[0].defining_op
+    kind = vector_type(len(values), b.dtype(values[0]))
+    made: Operation
+    if first is not None:
+        made = LoadLanes([first.binding, first.index], [kind])
+    elif isinstance(source, Scalar) and source.primitive.name in _WIDENING and b.machine.pair_products:
+        ops = [value.defining_op for value in values]
+        if any(op is None or op.name != source.name for op in ops):
+            return None
+        widened, *others = ([op.operands[at] for op in ops if op is not None] for at in range(len(source.operands)))
+        inside = _loaded(widened, before, b) if all(len(set(one)) == 1 for one in others) else None
+        if inside is None:
+            return None
+        places = [_insert(Vector(one, [vector_type(len(one), b.dtype(one[0]))]), before) for one in others]
+        made = type(source)([inside, *places], [kind], properties=source.properties)
+    else:
+        return None
+    return _insert(made, before)
+
+
+def _insert(op: Operation, before: Operation) -> Value:
+    assert before.parent is not None
+    op.loc = before.loc
+    before.parent.insert_before(op, before)
+    return op.results[0]
 
 
 def neighbours(values: Sequence[Value], b: KernelBuilder) -> Load | None:

@@ -25,6 +25,16 @@ def innermost(dot: DotGeneral) -> int:
     return numbers(contracted(dot))[-1]
 
 
+def reads_words(dot: DotGeneral, left: bool, source: Value, per_word: int) -> bool:
+    """Whether the elements of a word are neighbours in memory, and no word ends behind the last element. `source`: the
+    narrow elements of the operand.
+    """
+    operand, contract = (dot.lhs, dot.dimensions.lhs_contract) if left else (dot.rhs, dot.dimensions.rhs_contract)
+    inner = next((axis for axis in reversed(contract) if shape_of(operand)[axis] != 1), None)
+    in_order = inner is not None and fastest_axis(operand) == inner and innermost(dot) % per_word == 0
+    return in_order and is_read(source, encoded=False)
+
+
 class WordPanelDot(PanelDot, ABC):
     """A block of results under construction, with vectors along `n` and both operands in panels of words."""
 
@@ -46,18 +56,17 @@ class WordPanelDot(PanelDot, ABC):
 
     def _panel(self, left: bool) -> Panel:
         axis, places, inside = self.slice
-        size, depth = self.rows if left else self.columns, places * inside
+        size, depth = self._panel_rows() if left else self.columns, places * inside
         least = self.sizes[-1] if inside > 1 else self.sizes[axis] % places or places
         along = self._reads_words(left) and least >= (self.schedule.workgroup_size if left else self.lanes)
         return Panel(self.builder, self.builder.shared(depth * size, "ui32"), size, depth, left and along, along)
 
+    def _panel_rows(self) -> int:
+        """Rows of the left panel."""
+        return self.rows
+
     def _reads_words(self, left: bool) -> bool:
-        """Whether the elements of a word are neighbours in memory, and no word ends behind the last element."""
-        dims = self.dot.dimensions
-        operand, contract = (self.dot.lhs, dims.lhs_contract) if left else (self.dot.rhs, dims.rhs_contract)
-        inner = next((axis for axis in reversed(contract) if shape_of(operand)[axis] != 1), None)
-        in_order = inner is not None and fastest_axis(operand) == inner and innermost(self.dot) % self.per_word == 0
-        return in_order and is_read(self._source(left), encoded=False)
+        return reads_words(self.dot, left, self._source(left), self.per_word)
 
     def _factor(self, left: bool, number: Value, along: Sequence[Value]) -> Value:
         """The word of an operand at a row or column of the block."""

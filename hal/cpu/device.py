@@ -32,7 +32,8 @@ class CpuDevice(BackendDevice):
         self.queue = self._queue = self.queue_class()
 
     def allocate(self, size: int, use: MemoryUse) -> CpuBuffer:
-        return CpuBuffer.allocate(size, self.info.memory_bytes)
+        make = CpuBuffer.allocate_pages if use is MemoryUse.CONSTANT else CpuBuffer.allocate
+        return make(size, self.info.memory_bytes)
 
     def import_host(self, memory: Bytes) -> CpuBuffer:
         return CpuBuffer(memory)

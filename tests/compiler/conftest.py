@@ -14,7 +14,7 @@ import pytest
 from orchestrion.compiler.ir.attributes import ArrayAttr, DialectAttr, attribute_of, dense_ints
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
-from orchestrion.compiler.ir.core import Block, Region
+from orchestrion.compiler.ir.core import Block, Operation, Region
 from orchestrion.compiler.ir.parser import parse
 from orchestrion.compiler.ir.verifier import check_input
 from orchestrion.compiler.kernel.dialect import Call, MultiplyAdd
@@ -32,16 +32,24 @@ from orchestrion.hal.workload import Grid, divide, fold
 
 @dataclass(frozen=True)
 class Lowered:
-    """One entry for one target: its code, what to dispatch, the shape and NumPy type of each result."""
+    """One entry for one target: its code, what to dispatch, the shape and NumPy type of each result.
+
+    `payloads`: the code; of processors an image for each level of this machine's architecture, best first.
+    """
 
     target: str
     module: Module
-    payload: Payload
+    payloads: Sequence[Payload]
     name: str
     workload: Grid
     workgroup_size: Grid
     results: list[tuple[tuple[int, ...], np.dtype[Any]]]
     parameters: int = 0
+
+    @property
+    def payload(self) -> Payload:
+        """The code, for the best processor."""
+        return self.payloads[0]
 
     @property
     def schedule(self) -> str:
@@ -94,11 +102,11 @@ def serialized(
     module = parse(text, "test.mlir")
     check_input(module)
     entry = next(op for op in module.walk() if isinstance(op, ll_seq.Entry))
-    payload = target(name).serialize(module.block.first)
+    payloads = payloads_of(name, module.block.first)
     if name == "spirv":
-        check_spirv(payload.data)
+        check_spirv(payloads[0].data)
     return Lowered(
-        name, module, payload, entry.symbol, (workload, 1, 1), entry.workgroup_size.ints, results, parameters
+        name, module, payloads, entry.symbol, (workload, 1, 1), entry.workgroup_size.ints, results, parameters
     )
 
 
@@ -115,13 +123,28 @@ def lower(text: str, name: str, machine: str = DEFAULT, schedule: str | None = N
     if schedule is not None:
         entry.schedules = ArrayAttr((DialectAttr("kernel.schedule", schedule),))
     target(name).lower(entry, machine)
-    payload = target(name).serialize(module.block.first)
+    payloads = payloads_of(name, module.block.first)
     if name == "spirv":
-        check_spirv(payload.data)
+        check_spirv(payloads[0].data)
     again = parse(str(module), "again.mlir")
     assert str(again) == str(module)
-    assert target(name).serialize(again.block.first).data == payload.data
-    return Lowered(name, module, payload, "test_main", entry.workload.ints, entry.workgroup_size.ints, results)
+    best = [level_of(payloads[0])] if name == "cpu" else []
+    assert payloads_of(name, again.block.first, best)[0].data == payloads[0].data
+    return Lowered(name, module, payloads, "test_main", entry.workload.ints, entry.workgroup_size.ints, results)
+
+
+def payloads_of(name: str, executable: Operation, levels: Sequence[str] = ()) -> Sequence[Payload]:
+    """The code of an executable. For processors an image for each level, by default those of this machine's
+    architecture.
+    """
+    made = target(name)
+    return made.payloads(executable, levels) if name == "cpu" else [made.serialize(executable)]
+
+
+def level_of(payload: Payload) -> str:
+    """The level that an image is for."""
+    (level,) = payload.features & LEVELS.keys()
+    return level
 
 
 def check_spirv(words: bytes) -> None:
@@ -251,13 +274,13 @@ def run_image(entry: Lowered, arrays: Sequence[np.ndarray], parameters: bytes) -
     product before they add it differ in the last bits of floats.
     """
     (executable,) = entry.module.block
-    levels = image_runner.levels_here()
-    if not levels:
+    here = image_runner.levels_here()
+    if not here:
         pytest.skip("no level of native images runs here")
     groups = prod(divide(entry.workload, entry.workgroup_size))
     found: list[list[np.ndarray]] = []
-    payloads = target("cpu").payloads(executable, levels)
-    levels = [max(payload.features & LEVELS.keys()) for payload in payloads]  # those whose images differ
+    payloads = [payload for payload in entry.payloads if level_of(payload) in here]
+    levels = [level_of(payload) for payload in payloads]
     for payload in payloads:
         outs = [np.full(prod(shape) * dtype.itemsize, 0x55, np.uint8) for shape, dtype in entry.results]
         given = [np.array(as_bytes(array)) for array in arrays]

@@ -13,6 +13,7 @@ pytest.importorskip("llvmlite")
 
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.targets.cpu import llvm_child
+from orchestrion.compiler.targets.cpu.levels import LEVELS
 
 #: invocations of a workgroup, and of a dispatch, whose last workgroup is not full
 SIZE, COUNT = 32, 77
@@ -191,8 +192,10 @@ def test_branches_in_branches(runs: Runs) -> None:
 
 
 @pytest.mark.parametrize("spread", [False, True])
-def test_stores_of_some_lanes(runs: Runs, spread: bool) -> None:
-    """The result has no place for the first 5 invocations; `spread`: nor for odd ones."""
+def test_stores_of_some_lanes(runs: Runs, texts: list[str], spread: bool) -> None:
+    """The result has no place for the first 5 invocations; `spread`: nor for odd ones. Neighbours are stored as a
+    vector if all lanes store, on levels without masks that have the registers.
+    """
     lines = [
         load("x", 0, "i"),
         op("past", "subtract", "i", "u5"),
@@ -205,6 +208,10 @@ def test_stores_of_some_lanes(runs: Runs, spread: bool) -> None:
     ]
     want = X[5::2] if spread else X[5:]
     np.testing.assert_array_equal(runs(lines, X, size=len(want)), want)
+    assert texts
+    for text in texts:
+        (versions,) = {row.versions for row in LEVELS.values() if f'"target-cpu"="{row.cpu}"' in text}
+        assert ("label %whole" in text) == (versions and not spread)
 
 
 def test_loops_of_different_lengths(runs: Runs) -> None:

@@ -1,10 +1,13 @@
 """docs/kernel.md shows ops, primitives and schedules as they are. `BLESS=1` writes the tables; review the diff."""
 
+import fnmatch
 import inspect
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from orchestrion.compiler.kernel import dialect
 from orchestrion.compiler.kernel.body import DIMENSIONS
 from orchestrion.compiler.kernel.choose import PATTERNS
 from orchestrion.compiler.kernel.dialect import DIALECT, SCALARS
@@ -87,3 +90,12 @@ def test_the_page_shows_the_tables() -> None:
     if os.environ.get("BLESS"):
         PAGE.write_text(head + tables(), encoding="utf-8")
     assert PAGE.read_text(encoding="utf-8") == head + tables()
+
+
+def test_the_page_names_each_file() -> None:
+    table = PAGE.read_text(encoding="utf-8").partition("| file in `compiler/kernel/` |")[2].partition("\n\n")[0]
+    named = re.findall(r"`([^`]+)`", table)
+    folder = Path(dialect.__file__).parent
+    there = {path.name + "/" * path.is_dir() for path in folder.iterdir() if not path.name.startswith("__")}
+    assert not [name for name in named if not fnmatch.filter(there, name)]
+    assert not [name for name in there if not any(fnmatch.fnmatch(name, pattern) for pattern in named)]

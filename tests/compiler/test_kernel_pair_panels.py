@@ -84,7 +84,16 @@ def test_matrices_of_any_size(computes: Any, lowered: Any, shape: tuple[int, int
     check(same(computes, dot, x, y), expected(dot, wide(x), wide(y), "f32"), "f32")
 
 
-@pytest.mark.parametrize("schedule", [pairs(8, 16, 64), pairs(3, 16, 128, (2, 4)), pairs(5, 48, 64, (8, 1))])
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        pairs(8, 16, 64),
+        pairs(3, 16, 128, (2, 4)),
+        pairs(5, 48, 64, (8, 1)),
+        pairs(4, 32, 256, (8, 2)),
+        pairs(2, 16, 256),
+    ],
+)
 @pytest.mark.parametrize("shape", [(17, 200, 67), (70, 128, 96)], ids=str)
 def test_slices_of_any_size(computes: Any, schedule: str, shape: tuple[int, int, int]) -> None:
     dot = matmul(*shape)
@@ -196,6 +205,30 @@ def test_other_dots_have_other_schedules(computes: Any, lowered: Any, shape: tup
     x, y = numbers(dot.lhs), numbers(dot.rhs)
     (got,) = computes(text(dot), "cpu", x, y)
     check(got, expected(dot, wide(x), wide(y), "f32"), "f32")
+
+
+@pytest.mark.parametrize(
+    ("rows", "turned", "way"),
+    [(1, False, "stream, 4"), (3, False, "stream, 4"), (1, True, "lanes"), (3, True, "lanes")],
+)
+def test_few_rows_are_widened_where_they_are_read(
+    computes: Any, lowered: Any, rows: int, turned: bool, way: str
+) -> None:
+    """One to three rows, times columns in either order: vectors are widened behind their loads."""
+    dot = matmul(rows, 204, 272)
+    if turned:
+        dot = Dot(dot.lhs, (272, 204), DotDimensions((), (), (1,), (1,)), "ik,jk->ij", dot.out)
+    x, y = numbers(dot.lhs), numbers(dot.rhs)
+    y[5, ::3] = 0x8003
+    entry = lowered(text(dot), "cpu")
+    assert f"stage(out, {way})" in entry.schedule
+    (found, _), *_ = cpu.texts_of(cpu.Lowered.of(entry.module.block.first).entries, LEVELS[PAIRS])
+    assert "<16 x i16>" in found
+    (got,) = computes(text(dot), "cpu", x, y)
+    check(got, expected(dot, wide(x), wide(y), "f32"), "f32")
+    if not turned:
+        (want,) = computes(text(dot), "cpu", x, y, schedule=panels(rows, 16, 64, "lhs rhs", (16, 1)))
+        np.testing.assert_array_equal(got, want)
 
 
 @pytest.mark.parametrize("name", ["opencl", "spirv"])

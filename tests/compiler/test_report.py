@@ -14,6 +14,8 @@ from orchestrion.schema.container import open_bytes
 from orchestrion.schema.decoder import decode
 from orchestrion.schema.writer import write
 
+pytestmark = pytest.mark.usefixtures("one_level")
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SOURCES = [path for path in sorted(EXAMPLES.glob("*.mlir")) if ".hl_seq." not in path.name]
 #: real programs that compile within a second or two

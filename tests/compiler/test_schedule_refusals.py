@@ -305,7 +305,7 @@ CASES: list[tuple[str, list[str], str] | tuple[str, list[str], str, str]] = [
     (
         "dot of bf16",
         [panels("stage(out, pairs, 64)", f"{GROUP}, bind(n, local, 1)").replace("tile(m, 4)", "tile(m, 1)")],
-        "stage(out, pairs, 64): vectors of 1 invocations and 1 rows are searched for exponents", "cpu",
+        "stage(out, pairs, 64): vectors of 1 places and 1 rows of a tile are searched for exponents", "cpu",
     ),
     (
         "dot of bf16 along two axes", [panels("stage(out, pairs, 2)")],
@@ -314,8 +314,8 @@ CASES: list[tuple[str, list[str], str] | tuple[str, list[str], str, str]] = [
     (
         "large dot of bf16",
         [f"tile(m, 8), tile(n, 32), {GROUP}, bind(m, local, 16), bind(n, local, 4), vectorize(n, 16), "
-         "stage(out, pairs, 256)"],
-        "panels and sums take 458752 bytes; the machine has 327680", "cpu",
+         "stage(out, pairs, 2048)"],
+        "panels and sums take 2101248 bytes; the machine has 327680", "cpu",
     ),
     # squares of results
     (

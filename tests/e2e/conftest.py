@@ -19,7 +19,6 @@ jax = pytest.importorskip("jax")
 
 import jax.numpy as jnp  # noqa: E402
 from control_flow import PROGRAMS as CONTROL_FLOW  # noqa: E402
-from cpu_devices import best_level  # noqa: E402
 from jax import lax  # noqa: E402
 from loop_programs import Programs  # noqa: E402
 from named_devices import profiled  # noqa: E402
@@ -467,17 +466,8 @@ def cases() -> dict[str, Case]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _one_level() -> Iterator[None]:
-    """Modules have native images for this processor alone, unless a test names levels: others do not run here.
-
-    By default they have one for each level of the architecture, which takes three times as long.
-    """
-    from orchestrion.compiler.targets.cpu import levels
-
-    own, all_levels = best_level(), levels.host_levels
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(levels, "host_levels", lambda: own or all_levels())
-        yield
+def _one_level(one_level: None) -> None:
+    """In all files of this folder."""
 
 
 @pytest.fixture(scope="session")

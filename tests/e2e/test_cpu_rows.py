@@ -90,3 +90,18 @@ def _check_extrema(x: Any, greatest: Any, least: Any) -> None:
     np.testing.assert_array_equal(least, x.min(-1))
     assert not np.signbit(greatest[5:7]).any() and np.signbit(least[5:7]).all()
     assert np.signbit([greatest[7], least[7]]).all()
+
+
+@pytest.mark.parametrize("spec", ["mk,nk->mn", "km,nk->mn", "bmk,nk->bmn", "mk,kn->mn"])
+@pytest.mark.parametrize("level", USABLE)
+def test_constant_matrices_are_read_as_they_are_stored(level: str, spec: str, load_on: LoadOn) -> None:
+    """By rows or by columns, and in tiles when the program is loaded."""
+    sizes = {"b": 3, "m": 64, "k": 100, "n": 48}
+    random = np.random.default_rng(5)
+    x, weights = (
+        random.standard_normal([sizes[axis] for axis in axes]).astype(np.float32)
+        for axes in spec.partition("->")[0].split(",")
+    )
+    found = _results(load_on, lambda x: jax.nn.relu(jnp.einsum(spec, x, weights)), x, level)
+    want = np.maximum(np.einsum(spec, x.astype(np.float64), weights.astype(np.float64)), 0)
+    np.testing.assert_allclose(found, want, rtol=1e-4, atol=1e-4)

@@ -155,7 +155,7 @@ def test_a_donated_cache_is_updated_where_it_lies(device: str, load_on: Callable
     lowered = jax.jit(_append, donate_argnums=0).lower(*arguments)
     module = Compilation(targets=("reference",)).module(lowered, "ll_seq")
     assert sum(isinstance(op, ll_seq.Copy) for op in module.walk()) == 1
-    program = load_on(compile(lowered), device)
+    program = load_on(compile(lowered, targets=[device]), device)
     total = np.empty((), np.float32)
     program.main(*arguments, out=(arguments[0], total))
     rows[3] = 1

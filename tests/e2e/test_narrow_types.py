@@ -160,7 +160,7 @@ def mlp(x: Any, w1: Any, b1: Any, w2: Any) -> Any:
 def test_a_network(dtype: str, device: str, load_on: Callable[..., Any]) -> None:
     random, kind = np.random.default_rng(3), BY_NAME[dtype].numpy
     arrays = [random.standard_normal(shape).astype(kind) for shape in ((4, 8), (8, 16), (16,), (16, 5))]
-    program = load_on(compile(jax.jit(mlp).lower(*arrays)), device)
+    program = load_on(compile(jax.jit(mlp).lower(*arrays), targets=[device]), device)
     got = program.main(*arrays)
     program.close()
     unit = float(ml_dtypes.finfo(kind).eps)
@@ -206,7 +206,7 @@ def test_all_pairs_of_small_integers(name: str, device: str, load_on: Callable[.
     text = f"func.func @main(%x: {type}, %y: {type}) -> ({types}) {{\n{lines}\nreturn {names} : {types}\n}}"
     values = np.arange(16) - (8 if name == "i4" else 0)
     x, y = np.repeat(values, 16), np.tile(values, 16)
-    program = load_on(compile(text), device)
+    program = load_on(compile(text, targets=[device]), device)
     *got, halves = program.main(wrapped(x, dtype), wrapped(y, dtype))
     program.close()
     for op, ours, want in zip((*BINARY, *UNARY), got, integer_results(x, y, dtype), strict=True):

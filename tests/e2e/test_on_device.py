@@ -25,7 +25,7 @@ def device(request: pytest.FixtureRequest) -> str:
 
 
 def loaded(device: str, function: Any, *examples: Any) -> Any:
-    return vm.load(compiler.compile(function, *examples), device=device, allow_native_code=True)
+    return vm.load(compiler.compile(function, *examples, targets=[device]), device=device, allow_native_code=True)
 
 
 @pytest.fixture

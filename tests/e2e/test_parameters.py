@@ -95,12 +95,11 @@ def test_real_programs_give_the_same_bits(
     if device == "opencl" and program.many_kernels and os.environ.get("ORCHESTRION_REAL_PROGRAMS") != "all":
         pytest.skip("building these kernels takes an OpenCL driver half a minute")
     monkeypatch.setattr("orchestrion.compiler.stablehlo.functions.mark_parameters.MIN_PARAMETER_BYTES", 64)
-    target = {"reference": "reference", "opencl": "opencl", "vulkan": "spirv"}[device]
     function, (weights, *rest) = program.made()
     with jax.enable_x64(False):
         lowered = jax.jit(lambda *rest: function(weights, *rest)).lower(*rest)
-        constant = compiler.compile(lowered, targets=[target])
-        outside = compiler.compile(lowered, targets=[target], parameters=tmp_path / "w.safetensors")
+        constant = compiler.compile(lowered, targets=[device])
+        outside = compiler.compile(lowered, targets=[device], parameters=tmp_path / "w.safetensors")
     held = sum(row.nbytes for row in jax.tree.leaves(weights))
     assert len(outside) < len(constant) - held // 2
     arguments = jax.tree.leaves(rest)
@@ -111,10 +110,10 @@ def test_real_programs_give_the_same_bits(
 @pytest.mark.parametrize("device", DEVICES)
 def test_arguments_become_parameters(device: str, load_on: LoadOn, tmp_path: Path) -> None:
     p, x = network()
-    plain = load_on(compiler.compile(argument_network()), device)
+    plain = load_on(compiler.compile(argument_network(), targets=[device]), device)
     names = [value.name for value in plain.exports[0].arguments]
     assert names == ["p['b']", "p['w']", "x"]
-    blob = compiler.compile(argument_network(), parameter_arguments=["p"])
+    blob = compiler.compile(argument_network(), targets=[device], parameter_arguments=["p"])
     file = saved(tmp_path / "p.safetensors", {"p['w']": p["w"], "p['b']": p["b"]})
     program = load_on(blob, device, parameters=file)
     assert [value.name for value in program.exports[0].arguments] == ["x"]
@@ -135,10 +134,11 @@ def test_types_that_devices_only_store(dtype: str, device: str, load_on: LoadOn,
         return jnp.where(x == w, x, jnp.transpose(w))
 
     with jax.enable_x64(False):
-        plain = compiler.compile(jax.jit(function).lower(weights, x))
-        marked = compiler.compile(jax.jit(function).lower(weights, x), parameter_arguments=["w"])
+        lowered = jax.jit(function).lower(weights, x)
+        plain = compiler.compile(lowered, targets=[device])
+        marked = compiler.compile(lowered, targets=[device], parameter_arguments=["w"])
         closed = jax.jit(lambda x: function(weights, x)).lower(x)
-        constant = compiler.compile(closed, parameters=tmp_path / "c.safetensors")
+        constant = compiler.compile(closed, targets=[device], parameters=tmp_path / "c.safetensors")
     want = load_on(plain, device).main(weights, x)
     assert same_bits(load_on(marked, device, parameters={"w": weights}).main(x), want)
     assert [row.dtype for row in open_file(tmp_path / "c.safetensors").tensors.values()] == [of_numpy(weights.dtype)]

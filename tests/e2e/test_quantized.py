@@ -57,7 +57,7 @@ def test_a_program(device: str, load_on: Callable[..., Any]) -> None:
     a, b = (random.standard_normal(shape).astype(F32) * 8 for shape in ((2, 3), (3, 4)))
     c = random.integers(-128, 128, (2, 3)).astype(np.int8)
     a[0], b[0, 3], b[1, 3] = (0.025, 0.075, -0.025), 0.125, 0.375  # halfway between two integers
-    program = load_on(compile(TEXT, quantized="float"), device)
+    program = load_on(compile(TEXT, targets=[device], quantized="float"), device)
     got = program.main(a, b, c)
     program.close()
     qa, qb = quantized(a, 0.05, 3), quantized(b, SCALES, POINTS, -127, 127)

@@ -2,7 +2,8 @@
 
 `python tests/fuzz/schedule_run.py --count=5000 --jobs=2` (`make schedules`) draws pairs of a body and a schedule until
 there are so many, and ends with counts: pairs per kind of body, how often each step was drawn, how many well-typed
-draws were legal, and why others were not. `--seed=n --show` prints the entry of a seed. Status 1 with findings.
+draws were legal, and why others were not. `--targets=cpu` runs native code. `--seed=n --show` prints the entry of a
+seed. Status 1 with findings.
 """
 
 import argparse
@@ -18,7 +19,7 @@ sys.path.insert(0, str(ROOT / "tests" / "support"))
 
 from random_entries import draw  # noqa: E402
 from schedule_reasons import reasons  # noqa: E402
-from schedule_runs import DRIVERS, Judge  # noqa: E402
+from schedule_runs import ALL_DRIVERS, DRIVERS, Judge  # noqa: E402
 from schedule_trials import PER_CASE, Outcome, trial  # noqa: E402
 
 from orchestrion.compiler.kernel.schedule import STEPS  # noqa: E402
@@ -28,11 +29,11 @@ from orchestrion.hal.errors import DriverUnavailable  # noqa: E402
 LIFETIME = 40
 
 
-def chunk(given: tuple[int, int, float]) -> Outcome:
+def chunk(given: tuple[int, int, float, str]) -> Outcome:
     """What became of the pairs of some seeds; no more are begun after that time."""
-    first, last, end = given
+    first, last, end, names = given
     judge, found = Judge(), Outcome()
-    targets = tuple(name for name in DRIVERS if _is_here(judge, name))
+    targets = tuple(name for name in names.split(",") if _is_here(judge, name))
     for seed in range(first, last):
         if time.time() >= end:
             break
@@ -74,6 +75,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=10_000, help="pairs of a body and a schedule")
     parser.add_argument("--seed", type=int, default=0, help="the first one")
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--targets", default=",".join(DRIVERS), help=f"some of {', '.join(ALL_DRIVERS)}")
     parser.add_argument("--minutes", type=float, default=1e9, help="begin no further bodies after these")
     parser.add_argument("--show", action="store_true", help="print the entry of the seed, and nothing else")
     given = parser.parse_args()
@@ -83,7 +85,7 @@ def main() -> None:
     os.environ["ORCHESTRION_CACHE"] = "off"
     started, end = time.monotonic(), time.time() + 60 * given.minutes
     last = given.seed + -(-given.count // PER_CASE)
-    work = [(first, min(first + LIFETIME, last), end) for first in range(given.seed, last, LIFETIME)]
+    work = [(first, min(first + LIFETIME, last), end, given.targets) for first in range(given.seed, last, LIFETIME)]
     found = Outcome()
     with get_context("spawn").Pool(given.jobs, maxtasksperchild=1) as pool:
         for one in pool.imap(chunk, work):

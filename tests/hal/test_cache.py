@@ -8,9 +8,11 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from orchestrion.hal.cache import Cache, root
+from orchestrion.hal.backend import Bytes
+from orchestrion.hal.cache import BLOCK, Cache, checksum, root
 from orchestrion.schema.trust.store import TrustStore
 
 
@@ -75,6 +77,67 @@ def test_row_of_another_key(tmp_path: Path) -> None:
     (other,) = set((tmp_path / "k").iterdir()) - {row}
     row.replace(other)
     assert cache.get("2") is None
+
+
+def values(cache: Cache, size: int, *key: str) -> bytes | None:
+    """The bytes of an entry of values, which are also those that its file begins with."""
+    found: list[bytes] = []
+
+    def use(data: Bytes, file: int) -> None:
+        assert os.pread(file, size, 0) == data.tobytes()
+        found.append(data.tobytes())
+
+    return found[0] if cache.get_values(size, use, *key) else None
+
+
+@pytest.mark.parametrize("size", [0, 3, BLOCK, 3 * BLOCK + 8, 3 * BLOCK + 13])
+def test_values(size: int, tmp_path: Path) -> None:
+    """An entry of values is found by its key and its size, and not as code, nor is code found as values."""
+    cache, data = Cache("k"), np.random.default_rng(size).integers(0, 256, size, np.uint8)
+    assert values(cache, size, "key") is None
+    cache.put_values(data, "key")
+    assert values(Cache("k"), size, "key") == data.tobytes()
+    assert values(cache, size + 1, "key") is None and values(cache, size, "other") is None
+    assert cache.get("key") is None
+    cache.put(data.tobytes(), "key")
+    assert values(cache, size, "key") is None
+
+
+@pytest.mark.parametrize("size", [3, BLOCK + 5])
+def test_each_flipped_byte_and_each_length_of_values(size: int, tmp_path: Path) -> None:
+    cache = Cache("k")
+    cache.put_values(np.random.default_rng(0).integers(0, 256, size, np.uint8), "key")
+    row = only_row(tmp_path)
+    good = row.read_bytes()
+    places = [*range(0, len(good), 1 if size < BLOCK else 97), *range(len(good) - 72, len(good))]
+    for position in places:
+        row.write_bytes(good[:position] + bytes([good[position] ^ 0x10]) + good[position + 1 :])
+        assert values(cache, size, "key") is None
+        row.write_bytes(good[:position])
+        assert values(cache, size, "key") is None
+    row.write_bytes(good)
+    assert values(cache, size, "key") == good[:size]
+
+
+def test_values_of_another_key(tmp_path: Path) -> None:
+    cache = Cache("k")
+    cache.put_values(np.ones(5, np.uint8), "1")
+    row = only_row(tmp_path)
+    cache.put_values(np.zeros(5, np.uint8), "2")
+    (other,) = set((tmp_path / "k").iterdir()) - {row}
+    row.replace(other)
+    assert values(cache, 5, "2") is None
+
+
+def test_a_checksum_sees_lost_and_exchanged_blocks() -> None:
+    data = np.random.default_rng(0).integers(0, 256, 4 * BLOCK + 9, np.uint8)
+    changed = {"as it was": data.copy(), "lost": data.copy(), "last": data.copy()}
+    changed["lost"][BLOCK : 2 * BLOCK] = 0
+    changed["exchanged"] = np.concatenate([data[BLOCK : 2 * BLOCK], data[:BLOCK], data[2 * BLOCK :]])
+    changed["last"][-1] ^= 1
+    changed["longer"] = np.append(data, np.uint8(0))
+    same = [name for name, array in changed.items() if checksum(array) == checksum(data)]
+    assert same == ["as it was"]
 
 
 def test_limit(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from named_devices import open_named
+from shader_text import head
 
 from orchestrion.hal.backend import Entry
 from orchestrion.hal.device import Device
@@ -22,55 +23,32 @@ from orchestrion.schema.errors import ModuleError
 Assembler = Callable[[str], bytes]
 
 #: binding 0 is an array of u32; `%small` and `%guard` are workgroup memory of 256 words each
-HEAD = """
-OpCapability Shader
-%glsl = OpExtInstImport "GLSL.std.450"
-OpMemoryModel Logical GLSL450
-OpEntryPoint GLCompute %main "main" %lane
-OpExecutionMode %main LocalSize 8 1 1
-OpDecorate %lane BuiltIn LocalInvocationIndex
-OpDecorate %words ArrayStride 4
-OpDecorate %block Block
-OpMemberDecorate %block 0 Offset 0
-OpDecorate %push Block
-OpMemberDecorate %push 0 Offset 0
-OpDecorate %data DescriptorSet 0
-OpDecorate %data Binding 0
-%void = OpTypeVoid
-%function = OpTypeFunction %void
-%bool = OpTypeBool
-%u32 = OpTypeInt 32 0
-%0 = OpConstant %u32 0
-%1 = OpConstant %u32 1
-%2 = OpConstant %u32 2
-%7 = OpConstant %u32 7
-%255 = OpConstant %u32 255
-%256 = OpConstant %u32 256
-%0x108 = OpConstant %u32 0x108
-%words = OpTypeRuntimeArray %u32
-%block = OpTypeStruct %words
+HEAD = (
+    head(
+        numbers=(0, 1, 2, 7, 255, 256, "0x108"),
+        enabled='%glsl = OpExtInstImport "GLSL.std.450"',
+        decorations="OpDecorate %push Block\nOpMemberDecorate %push 0 Offset 0",
+        types="""
 %push = OpTypeStruct %u32
 %array = OpTypeArray %u32 %256
-%p_block = OpTypePointer StorageBuffer %block
-%p_word = OpTypePointer StorageBuffer %u32
 %p_array = OpTypePointer Workgroup %array
 %p_shared = OpTypePointer Workgroup %u32
 %p_push = OpTypePointer PushConstant %push
 %p_param = OpTypePointer PushConstant %u32
-%p_lane = OpTypePointer Input %u32
-%data = OpVariable %p_block StorageBuffer
+""",
+        variables="""
 %small = OpVariable %p_array Workgroup
 %guard = OpVariable %p_array Workgroup
 %parameters = OpVariable %p_push PushConstant
-%lane = OpVariable %p_lane Input
-%main = OpFunction %void 0 %function
-%start = OpLabel
-%i = OpLoad %u32 %lane
+""",
+    )
+    + """%i = OpLoad %u32 %lane
 %pv = OpAccessChain %p_param %parameters %0
 %v = OpLoad %u32 %pv
 %pi = OpAccessChain %p_word %data %0 %i
 %d = OpLoad %u32 %pi
 """
+)
 TAIL = "OpReturn\nOpFunctionEnd\n"
 
 

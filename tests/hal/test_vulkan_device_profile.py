@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
+from shader_text import head
 
 from orchestrion.hal.backend import Entry
 from orchestrion.hal.cts import catalogue
@@ -19,51 +20,16 @@ from orchestrion.hal.vulkan.driver import VulkanDriver
 Assembler = Callable[[str], bytes]
 GROUPS = ("devices", "dispatches", "errors", "executables", "indirect")
 
-#: an entry that writes 1 through `%bindings` buffers; `%more` stands for declarations
-HEAD = """
-OpCapability Shader
-{capability}
-{extension}
-OpMemoryModel Logical GLSL450
-OpEntryPoint GLCompute %main "main"
-OpExecutionMode %main LocalSize {size}
-OpDecorate %words ArrayStride 4
-OpDecorate %block Block
-OpMemberDecorate %block 0 Offset 0
-{decorations}
-%void = OpTypeVoid
-%function = OpTypeFunction %void
-%u32 = OpTypeInt 32 0
-%0 = OpConstant %u32 0
-%1 = OpConstant %u32 1
-{more}
-%words = OpTypeRuntimeArray %u32
-%block = OpTypeStruct %words
-%p_block = OpTypePointer StorageBuffer %block
-%p_word = OpTypePointer StorageBuffer %u32
-{variables}
-%main = OpFunction %void 0 %function
-%start = OpLabel
-{body}
-OpReturn
-OpFunctionEnd
-"""
-
 
 def shader(bindings: int = 1, size: str = "1 1 1", capability: str = "", extension: str = "", more: str = "") -> str:
     """Assembly of an entry that stores 1 to the first word of each binding. `more`: declarations that it does not use,
     or workgroup memory.
     """
-    rows = range(bindings)
-    return HEAD.format(
-        capability=f"OpCapability {capability}" if capability else "",
-        extension=f'OpExtension "{extension}"' if extension else "",
-        size=size,
-        more=more,
-        decorations="\n".join(f"OpDecorate %b{n} DescriptorSet 0\nOpDecorate %b{n} Binding {n}" for n in rows),
-        variables="\n".join(f"%b{n} = OpVariable %p_block StorageBuffer" for n in rows),
-        body="\n".join(f"%p{n} = OpAccessChain %p_word %b{n} %0 %0\nOpStore %p{n} %1" for n in rows),
-    )
+    buffers = [f"b{n}" for n in range(bindings)]
+    enabled = [f"OpCapability {capability}"] * bool(capability) + [f'OpExtension "{extension}"'] * bool(extension)
+    stores = [f"%p{n} = OpAccessChain %p_word %b{n} %0 %0\nOpStore %p{n} %1\n" for n in range(bindings)]
+    text = head(buffers=buffers, size=size, lane=False, enabled="\n".join(enabled), types=more)
+    return text + "".join(stores) + "OpReturn\nOpFunctionEnd\n"
 
 
 def entry(bindings: int = 1, size: tuple[int, int, int] = (1, 1, 1), length: int = 4, parameters: int = 0) -> Entry:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from guarded_shaders import case, interpret
 from named_devices import open_named
+from shader_text import head
 from shader_trials import words_of
 
 from orchestrion.hal.backend import Entry
@@ -24,35 +25,9 @@ FOLDER = Path(__file__).parent / "spirv"
 TAIL = "OpReturn\nOpFunctionEnd\n"
 #: in a loop; without the rewrite SwiftShader's time doubles with each, from 0.5 s for 22
 SELECTIONS = 60
-HEAD = """OpCapability Shader
-OpMemoryModel Logical GLSL450
-OpEntryPoint GLCompute %main "main" %index
-OpExecutionMode %main LocalSize 8 1 1
-OpDecorate %index BuiltIn LocalInvocationIndex
-OpDecorate %words ArrayStride 4
-OpDecorate %block Block
-OpMemberDecorate %block 0 Offset 0
-OpDecorate %data DescriptorSet 0
-OpDecorate %data Binding 0
-%void = OpTypeVoid
-%function = OpTypeFunction %void
-%bool = OpTypeBool
-%u32 = OpTypeInt 32 0
-%0 = OpConstant %u32 0
-%1 = OpConstant %u32 1
-%3 = OpConstant %u32 3
-%5 = OpConstant %u32 5
-%64 = OpConstant %u32 64
-%words = OpTypeRuntimeArray %u32
-%block = OpTypeStruct %words
-%p_block = OpTypePointer StorageBuffer %block
-%p_u32 = OpTypePointer StorageBuffer %u32
-%p_in = OpTypePointer Input %u32
-%index = OpVariable %p_in Input
-%data = OpVariable %p_block StorageBuffer
-%main = OpFunction %void None %function
-%start = OpLabel
-%i = OpLoad %u32 %index
+HEAD = (
+    head(numbers=(0, 1, 3, 5, 64))
+    + """%i = OpLoad %u32 %lane
 OpBranch %head
 %head = OpLabel
 %turn = OpPhi %u32 %0 %start %next %onward
@@ -62,13 +37,14 @@ OpLoopMerge %done %onward None
 OpBranchConditional %more %body %done
 %body = OpLabel
 """
+)
 END = """%last = OpIAdd %u32 %v{count} %1
 OpBranch %onward
 %onward = OpLabel
 %next = OpIAdd %u32 %turn %1
 OpBranch %head
 %done = OpLabel
-%place = OpAccessChain %p_u32 %data %0 %i
+%place = OpAccessChain %p_word %data %0 %i
 OpStore %place %v0
 """
 ONE = """%low{n} = OpUMod %u32 %v{n} %64

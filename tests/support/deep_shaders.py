@@ -10,56 +10,38 @@ import sys
 from collections.abc import Callable
 
 import numpy as np
+from shader_text import head
 
 INVOCATIONS = 8
 #: of a loop of `loops`
 VALUES = 100
 _BYTES = 1 << 16
 
-_HEAD = """
-OpCapability Shader
-OpMemoryModel Logical GLSL450
-OpEntryPoint GLCompute %main "main" %lane
-OpExecutionMode %main LocalSize 8 1 1
-OpDecorate %lane BuiltIn LocalInvocationIndex
-OpDecorate %words ArrayStride 4
-OpDecorate %block Block
-OpMemberDecorate %block 0 Offset 0
+_HEAD = (
+    head(
+        buffers=("a",),
+        numbers=(0, 1, 2, 7, "0x108"),
+        decorations="""
 OpDecorate %vectors ArrayStride 16
 OpDecorate %vector_block Block
 OpMemberDecorate %vector_block 0 Offset 0
-OpDecorate %a DescriptorSet 0
-OpDecorate %a Binding 0
 OpDecorate %b DescriptorSet 0
 OpDecorate %b Binding 1
-%void = OpTypeVoid
-%function = OpTypeFunction %void
-%bool = OpTypeBool
-%u32 = OpTypeInt 32 0
+""",
+        types="""
 %vector = OpTypeVector %u32 4
-%0 = OpConstant %u32 0
-%1 = OpConstant %u32 1
-%2 = OpConstant %u32 2
-%7 = OpConstant %u32 7
-%0x108 = OpConstant %u32 0x108
-%words = OpTypeRuntimeArray %u32
-%block = OpTypeStruct %words
 %vectors = OpTypeRuntimeArray %vector
 %vector_block = OpTypeStruct %vectors
-%block_pointer = OpTypePointer StorageBuffer %block
-%word_pointer = OpTypePointer StorageBuffer %u32
 %vector_block_pointer = OpTypePointer StorageBuffer %vector_block
 %vector_pointer = OpTypePointer StorageBuffer %vector
-%input = OpTypePointer Input %u32
-%a = OpVariable %block_pointer StorageBuffer
-%b = OpVariable %vector_block_pointer StorageBuffer
-%lane = OpVariable %input Input
-%main = OpFunction %void None %function
-%start = OpLabel
-%i = OpLoad %u32 %lane
-%place = OpAccessChain %word_pointer %a %0 %i
+""",
+        variables="%b = OpVariable %vector_block_pointer StorageBuffer",
+    )
+    + """%i = OpLoad %u32 %lane
+%place = OpAccessChain %p_word %a %0 %i
 %d = OpLoad %u32 %place
 """
+)
 _TAIL = "OpReturn\nOpFunctionEnd\n"
 _BARRIER = "OpControlBarrier %2 %2 %0x108"
 

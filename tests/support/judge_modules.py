@@ -136,7 +136,7 @@ def interpreted() -> Iterator[None]:
         patch.object(Code, "__init__", init),
         patch.object(Code, "extend_template", extend),
         patch.object(code_module, "_RUNS_TO_TRANSLATE", 1 << 60),
-        patch.object(context_module, "is_straight_line", lambda code: False),
+        patch.object(context_module, "runs_forward", lambda code: False),
         patch.object(verifier, "prove", lambda *arguments: None),
     ):
         yield

@@ -39,6 +39,7 @@ FAULTS = {
         "a convolution of integers may be computed in floats, and saturates then",
         "count_leading_zeros of a negative constant of i16 or i32 is 32 - 64 or 16 - 64",
         "the sum of i1 and i1 is exclusive in some kernels",
+        "clamp of constants of i1, true, true and false, is folded to true",
         "select_and_scatter by LE or LT finds the padding",
         "a dynamic_update_slice at starts of i8 along more than 127 elements writes outside of its memory",
         "sorts and scatters of i2, i4, ui2 and ui4 may be wrong",

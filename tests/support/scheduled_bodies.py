@@ -201,7 +201,7 @@ BODIES: dict[str, Callable[[], Case]] = {
     "large dot of f64": lambda: dot(64, 64, 64, "f64"),
     "dot of bf16": lambda: dot_of_bf16(8, 12, 20),
     "dot of bf16 along two axes": lambda: dot_of_bf16(8, 12, 20, 4),
-    "large dot of bf16": lambda: dot_of_bf16(128, 256, 128),
+    "large dot of bf16": lambda: dot_of_bf16(128, 2048, 128),
     "dot of dynamic length": lambda: dot(dynamic="k"),
     "dot of two axes": dot_of_two_axes,
     "convolution": convolution,

@@ -2,30 +2,14 @@
 
 import random
 
-_HEAD = """
-OpCapability Shader
-OpMemoryModel Logical GLSL450
-OpEntryPoint GLCompute %main "main"
-OpExecutionMode %main LocalSize 1 1 1
-OpDecorate %words ArrayStride 4
-OpDecorate %block Block
-OpMemberDecorate %block 0 Offset 0
-OpDecorate %a DescriptorSet 0
-OpDecorate %a Binding 0
-%void = OpTypeVoid
-%function = OpTypeFunction %void
-%u32 = OpTypeInt 32 0
-%0 = OpConstant %u32 0
-%words = OpTypeRuntimeArray %u32
-%block = OpTypeStruct %words
-%block_pointer = OpTypePointer StorageBuffer %block
-%word_pointer = OpTypePointer StorageBuffer %u32
-%a = OpVariable %block_pointer StorageBuffer
-%main = OpFunction %void None %function
-%entry = OpLabel
-%place = OpAccessChain %word_pointer %a %0 %0
+from shader_text import head
+
+_HEAD = (
+    head(buffers=("a",), size="1 1 1", lane=False, numbers=(0,))
+    + """%place = OpAccessChain %p_word %a %0 %0
 %v0 = OpLoad %u32 %place
 """
+)
 _TAIL = """
 OpStore %place %v{last}
 OpReturn

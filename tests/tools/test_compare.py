@@ -17,6 +17,8 @@ from orchestrion.schema.writer import write
 from orchestrion.tools import run, run_arguments
 from orchestrion.tools.layouts import decode, encode, tensor_type
 
+pytestmark = pytest.mark.usefixtures("one_level")
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 #: a loop whose body has dispatches of which one multiplies
 PROGRAM = """

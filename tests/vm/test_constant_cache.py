@@ -1,6 +1,5 @@
 """Derived constants on disk: found by all that they depend on, by nothing less; damage and absence cost time only."""
 
-import importlib.metadata
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -326,15 +325,17 @@ def test_the_runtime_knows_its_version(tmp_path: Path, monkeypatch: pytest.Monke
     source.write_text("other")
     changed = ask()
     assert changed != first
-    record = "orchestrion/hal/version.py,sha256=x,1\n"
-    monkeypatch.setattr(importlib.metadata.PathDistribution, "read_text", lambda self, name: record)
-    assert ask() == importlib.metadata.version("orchestrion")
-
-    def missing(name: str) -> Any:
-        raise importlib.metadata.PackageNotFoundError(name)
-
-    monkeypatch.setattr(importlib.metadata.Distribution, "from_name", missing)
+    assert first.startswith("from sources, ")
+    source.write_text("one")
+    place = tmp_path / "site-packages"
+    record = place / "orchestrion-1.2.dist-info" / "RECORD"
+    record.parent.mkdir(parents=True)
+    monkeypatch.setattr(version, "__file__", str(place / "orchestrion" / "hal" / "version.py"))
+    record.write_text("__editable__.orchestrion-1.2.pth,sha256=x,1\n")
     kept = ask()
-    assert kept.startswith("not installed, ")
+    assert kept.startswith("from sources, ")
+    record.write_text("orchestrion/hal/version.py,sha256=x,1\n")
+    assert ask() == "orchestrion-1.2.dist-info"
+    record.unlink()
     source.unlink()
     assert ask() not in (kept, first, changed)

@@ -143,6 +143,12 @@ class DotGeneral(PureOp):
         """The axes. Raises ShapeError."""
         return DotDimensions.of(self.dot_dimension_numbers)
 
+    @property
+    def sides(self) -> tuple[tuple[Value, tuple[int, ...]], tuple[Value, tuple[int, ...]]]:
+        """Each operand with its contracted axes. Raises ShapeError."""
+        dims = self.dimensions
+        return (self.lhs, dims.lhs_contract), (self.rhs, dims.rhs_contract)
+
     def infer(self) -> Sequence[TensorType]:
         left, right, dims = tensor_of(self.lhs), tensor_of(self.rhs), self.dimensions
         _pairs("batching", left, right, dims.lhs_batch, dims.rhs_batch)

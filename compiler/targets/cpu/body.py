@@ -491,7 +491,10 @@ class Body:
 
     def branch(self, op: k.If) -> None:
         if self.forms[op.condition].stride != 0:
-            self._masked_branch(op)
+            if op in self.forms.versioned and self.level is not None and self.level.versions:
+                self._versioned_branch(op)
+            else:
+                self._masked_branch(op)
             return
 
         def arm(block: Block) -> list[str]:
@@ -502,6 +505,25 @@ class Body:
         arms = partial(arm, op.yes.block), partial(arm, op.no.block)
         found = self.code.either(self.scalar(op.condition), *arms, map(self.type, op.outputs))
         self.names.update(zip(op.outputs, found, strict=True))
+
+    def _versioned_branch(self, op: k.If) -> None:
+        """If all lanes take the first arm, it runs without masks, which are slow here."""
+        flags, code = f"<{self.width} x i1>", self.code
+        whole, part, done = code.new("whole"), code.new("part"), code.new("done")
+        condition = code.set(f"freeze {flags} {self.vector(op.condition)}")
+        code.fork(code.set(f"call i1 @llvm.vector.reduce.and.v{self.width}i1({flags} {condition})"), whole, part)
+        code.begin(whole)
+        self.ops(op.yes.block)
+        assert isinstance(op.yes.block.last, k.Yield)
+        values, end = [self.vector(value) for value in op.yes.block.last.values], code.label
+        code.jump(done)
+        code.begin(part)
+        self._masked_branch(op)
+        others, other_end = [self.names[output] for output in op.outputs], code.label
+        code.jump(done)
+        code.begin(done)
+        for output, x, y in zip(op.outputs, values, others, strict=True):
+            self.names[output] = code.join(self.type(output), (x, end), (y, other_end))
 
     def _masked_branch(self, op: k.If) -> None:
         """Each arm runs if any lane takes it."""

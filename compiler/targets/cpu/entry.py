@@ -36,7 +36,9 @@ class EntryText(WorkgroupOps):
     """The text of one entry. `function`: its name in the text."""
 
     def __init__(self, function: str, block: Block, signature: Signature, level: Level, callee: Callee) -> None:
-        super().__init__(block, prod(signature.workgroup_size), level.lanes, level.masks, level.pair_products)
+        super().__init__(
+            block, prod(signature.workgroup_size), level.lanes, level.masks, level.versions, level.pair_products
+        )
         self.function, self.signature, self.level, self.callee = function, signature, level, callee
         self.code = Code()
         self.stack = 0

@@ -11,7 +11,7 @@ comparisons with a multiple of such a constant: no vector then crosses the end o
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from orchestrion.compiler.ir.core import Block, Operation, Value
@@ -45,9 +45,11 @@ class Forms:
     """The forms of the values of a piece of code, for vectors of `width` lanes. `of`: those known beforehand.
 
     `whole_workgroup`: the forms say which values a workgroup computes once, so loads, and loops and branches without
-    barriers, give any values. After `visit`: `gathers`, the number of loads and stores
-    whose elements are no neighbours; `masked`, the number of those that only some lanes run; `diverges`, whether lanes
-    leave a loop at different times; `explicit`, whether the code has vectors of its own.
+    barriers, give any values. After `visit`: `gathers`, the number of loads and stores whose elements are no
+    neighbours; `masked`, the number of those that only some lanes run; `versioned`, the branches that access neighbours
+    and hold no such branch, of which a version for all lanes needs no masks; `always_masked`, the number of accesses
+    with masks elsewhere; `diverges`, whether lanes leave a loop at different times; `explicit`, whether the code has
+    vectors of its own.
     """
 
     width: int
@@ -55,6 +57,8 @@ class Forms:
     whole_workgroup: bool = False
     gathers: int = 0
     masked: int = 0
+    always_masked: int = 0
+    versioned: set[Operation] = field(default_factory=set)
     diverges: bool = False
     explicit: bool = False
     _apart: int = 0
@@ -139,12 +143,12 @@ class Forms:
         assert isinstance(last, k.Yield)
         while True:
             self.of.update(zip(carried, forms, strict=True))
-            before = self.gathers, self.masked
+            before = self.gathers, self.masked, self.always_masked
             self.visit(op.body.block)
             joined = [_joined(form, self[value]) for form, value in zip(forms, last.values, strict=True)]
             if joined == forms:
                 break
-            forms, (self.gathers, self.masked) = joined, before
+            forms, (self.gathers, self.masked, self.always_masked) = joined, before
         self.of.update(zip(op.outputs, forms, strict=True))
 
     def leaves_apart(self, op: k.For) -> bool:
@@ -164,9 +168,15 @@ class Forms:
 
     def _branch(self, op: k.If) -> None:
         if self[op.condition].stride != 0:
+            masked, others = self.masked, (self.gathers, self.always_masked, self.diverges)
             self._visit_apart(op.yes.block)
             self._visit_apart(op.no.block)
             self.of.update(dict.fromkeys(op.outputs, VARYING))
+            self.versioned.discard(op)
+            if not self._apart and others == (self.gathers, self.always_masked, self.diverges):
+                self.versioned.add(op)
+            else:
+                self.always_masked += self.masked - masked
             return
         self.visit(op.yes.block)
         self.visit(op.no.block)

@@ -36,6 +36,11 @@ class Level:
     #: the level that has the same instructions but those that multiply bytes, or bf16
     base: str = ""
 
+    @property
+    def versions(self) -> bool:
+        """Whether branches that some lanes take have a version for all lanes, instead of masks. It needs registers."""
+        return not self.masks and self.registers * self.lanes >= 128
+
 
 _X86, _ARM = "x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"
 

@@ -16,6 +16,8 @@ from orchestrion.compiler.kernel import dialect as k
 
 from .levels import Level
 
+_ADDS = k.MultiplyAdd | k.MultiplyAddBytes
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -35,7 +37,7 @@ def parts_of(loop: k.For, level: Level | None) -> list[Part]:
         return whole
     groups: dict[Value, list[int]] = {}
     for number, one in enumerate(sums):
-        if not isinstance(one, k.MultiplyAdd | k.MultiplyAddBytes) or one.z is not body.arguments[1 + number]:
+        if not isinstance(one, _ADDS) or _start(one) is not body.arguments[1 + number]:
             return whole
         groups.setdefault(one.y, []).append(number)
     shape = k.vector_shape(last.values[0].type)
@@ -51,6 +53,13 @@ def parts_of(loop: k.For, level: Level | None) -> list[Part]:
         chunks = [group[at : at + count] for at in range(0, len(group), count)]
         found += [Part(chunk, _needed(loop, [last.values[number] for number in chunk])) for chunk in chunks]
     return found
+
+
+def _start(one: Operation) -> Value:
+    """The number to which a chain of products of an iteration is added."""
+    assert isinstance(one, _ADDS)
+    before = one.z.defining_op
+    return _start(before) if isinstance(before, _ADDS) and before.parent is one.parent else one.z
 
 
 def _needed(loop: k.For, values: Sequence[Value]) -> list[Operation]:

@@ -198,12 +198,16 @@ class WorkgroupOps(ABC):
 
     `size`: invocations of a workgroup. `place`: the number of the invocation in the dispatch if the code needs no other
     number; one loop then runs all invocations of all workgroups, and `skipped` are the ops that compute it.
-    `most_lanes`: invocations that may run at once; `masks`: whether also where only some of them access memory.
+    `most_lanes`: invocations that may run at once; `masks`: whether also where only some of them access memory,
+    `versions`: where it may be that all of them do.
     `pairs`: whether there are products of pairs; branches on that are left out if not.
     """
 
-    def __init__(self, block: Block, size: int, most_lanes: int, masks: bool, pairs: bool = False) -> None:
-        self.block, self.size, self.most_lanes, self.masks, self.pairs = block, size, most_lanes, masks, pairs
+    def __init__(
+        self, block: Block, size: int, most_lanes: int, masks: bool, versions: bool = False, pairs: bool = False
+    ) -> None:
+        self.block, self.size, self.most_lanes, self.pairs = block, size, most_lanes, pairs
+        self.masks, self.versions = masks, versions
         self.place: Value | None
         self.skipped: frozenset[Operation]
         self.place, self.skipped = flat_place(block, self.size) or (None, frozenset())
@@ -352,7 +356,8 @@ class WorkgroupOps(ABC):
         while width >= min(4, self.most_lanes):
             if self.size % width == 0:
                 forms = self._visited(width, ops, kept)
-                if forms.explicit or forms.diverges or (forms.masked and not self.masks):
+                masked = forms.always_masked if self.versions else forms.masked
+                if forms.explicit or forms.diverges or (masked and not self.masks):
                     break
                 if best is None or forms.gathers < best.gathers:
                     best = forms
