@@ -13,7 +13,7 @@ from functools import partial
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.ir.dims import Shape, Size, ceildiv, dim_max, is_dynamic, typical
 from orchestrion.compiler.ir.locations import UNKNOWN, Location
-from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
+from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
 from orchestrion.compiler.stablehlo.ops.indexing import DynamicSlice, DynamicUpdateSlice
 from orchestrion.compiler.stablehlo.ops.reducers import is_commutative
 
@@ -184,7 +184,7 @@ class Kernel:
         at = Index(b, shape_of(hero.results[0]), None, position)
         reduction = REDUCTIONS[hero.name](b, hero, at)
         most = longest(dim_max(ceildiv(reduction.count, lanes), 1), b.machine)
-        in_order = not (b.machine.staging and (isinstance(hero, DotGeneral) or is_commutative(hero.body.block)))
+        in_order = not b.machine.staging or isinstance(hero, Reduce) and not is_commutative(hero.body.block)
         return hero, at, parts_of(self.elemental, hero, reduction, lanes, in_order, most, beside)
 
     def _combine(self, hero: Operation, at: Index, parts: Parts) -> None:

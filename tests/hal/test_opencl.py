@@ -8,7 +8,7 @@ import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -18,7 +18,6 @@ from orchestrion.hal.cts import catalogue
 from orchestrion.hal.cts.rig import Rig
 from orchestrion.hal.device import Device
 from orchestrion.hal.errors import DriverUnavailable, OutOfMemory
-from orchestrion.hal.opencl.buffer import OpenCLBuffer
 from orchestrion.hal.opencl.driver import OpenCLDriver
 from orchestrion.hal.opencl.heaps import KINDS, Kind, Machine, machine_of
 from orchestrion.hal.policy import Policy
@@ -390,43 +389,6 @@ def retained(memory: Any) -> Any:
     import pyopencl as cl
 
     return cl.Buffer.from_int_ptr(memory.int_ptr, retain=True)
-
-
-class Memory:
-    """A memory object that notes which of its parts are released, in order."""
-
-    def __init__(self, released: list[tuple[int, int]], range: tuple[int, int] = (0, 0)) -> None:
-        self.released, self.range = released, range
-
-    def get_sub_region(self, offset: int, length: int) -> Memory:
-        return Memory(self.released, (offset, length))
-
-    def release(self) -> None:
-        self.released.append(self.range)
-
-
-def test_the_last_part_of_a_buffer_is_released_first() -> None:
-    """And the buffer behind all of them; a range has one part. NVIDIA's driver crashes in other orders."""
-    buffer, released = OpenCLBuffer(), list[tuple[int, int]]()
-    buffer.prepare()
-    buffer.whole = Memory(released)
-
-    class Taker:
-        given: ClassVar[list[Any]] = []
-
-        def set_memory(self, position: int, memory: Any) -> None:
-            self.given.append(memory)
-
-        def forget(self, buffer: object) -> None:
-            self.given.append(buffer)
-
-    taker: Any = Taker()
-    for offset, length in ((512, 8), (0, 64), (0, 512), (256, 512), (512, 8)):
-        buffer.set_argument(taker, 0, offset, length)
-    assert taker.given[0] is taker.given[4] and taker.given[1] is taker.given[2] is buffer.whole
-    buffer.release()
-    assert taker.given[-1] is buffer
-    assert released == [(256, 512), (512, 8), (0, 0)]
 
 
 def test_copies_and_fills_are_recorded(recording_device: OpenCLDevice) -> None:
