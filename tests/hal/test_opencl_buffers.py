@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import pytest
 
 pytest.importorskip("pyopencl")
-from orchestrion.hal.opencl.buffer import OpenCLBuffer  # noqa: E402
+from orchestrion.hal.opencl.buffer import OpenCLBuffer
 
 
 class Memory:
