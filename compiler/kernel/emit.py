@@ -27,6 +27,7 @@ from .dialect import Return
 from .dots import reduced_tile, remember
 from .elemental import Elemental
 from .encodings import store, stored_shape
+from .extrema import from_bits, is_extremum, of_bits
 from .grid import Write, dot_places, grid_place, grid_size, is_in_grid, is_tiled_dot, side_of, tiles, write_tile
 from .index import Index, delinearize
 from .indexing import moved, starts_of
@@ -185,11 +186,18 @@ class Kernel:
         reduction = REDUCTIONS[hero.name](b, hero, at)
         most = longest(dim_max(ceildiv(reduction.count, lanes), 1), b.machine)
         in_order = not b.machine.staging or isinstance(hero, Reduce) and not is_commutative(hero.body.block)
+        if b.machine.lanes and isinstance(hero, Reduce):
+            in_order = not is_commutative(hero.body.block)
+            reduction = of_bits(b, reduction) if is_extremum(hero) else reduction
         return hero, at, parts_of(self.elemental, hero, reduction, lanes, in_order, most, beside)
 
     def _combine(self, hero: Operation, at: Index, parts: Parts) -> None:
         """Combines the parts, and remembers the results of the hero at their place, in one invocation."""
-        for result, value in zip(hero.results, self.elemental.run(parts.total()), strict=True):
+        values = self.elemental.run(parts.total())
+        if len(values) > len(hero.results):  # the bits of an extremum
+            assert isinstance(hero, Reduce)
+            values = [from_bits(self.builder, hero, values)]
+        for result, value in zip(hero.results, values, strict=True):
             self.builder.memo.set((result, at.key), value)
 
     def _writes(self, places: Size, number: Value | None = None) -> Value:

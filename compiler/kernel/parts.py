@@ -139,7 +139,7 @@ def parts_of(
     which is the fastest way to read memory if the reducer is commutative.
     """
     b, count = elemental.builder, reduction.count
-    if b.machine.lanes and not in_order and not is_dynamic(count) and lanes <= count <= lanes * BLOCK:
+    if b.machine.lanes and beside == 1 and not in_order and not is_dynamic(count) and lanes <= count <= lanes * BLOCK:
         return _lane_parts(elemental, op, reduction, lanes, *lane_ranges(count, lanes))
     arrays = [b.shared(lanes * beside, dtype) for dtype in reduction.types(op.results)]
     number = part_of(b, beside)
