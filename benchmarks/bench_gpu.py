@@ -10,7 +10,8 @@ measured in calls of their own; GFLOP/s and GB/s of the device's time. The opera
 bytes those of arguments, weights and results. XLA's device time is that of calls that are enqueued one after the other.
 The last columns are our time over XLA's in full f32, of the device and of the call.
 
-    bench_gpu.py [--device vulkan,opencl] [--seconds S] [--peak TFLOPS] [--bandwidth GB/s] [--json FILE] [row ...]
+    bench_gpu.py [--device vulkan,opencl] [--machine gpu,cpu] [--seconds S] [--peak TFLOPS] [--bandwidth GB/s]
+                 [--json FILE] [row ...]
 """
 
 import argparse
@@ -171,7 +172,7 @@ def xla(function: Callable[..., Any], arguments: Sequence[Array], precision: str
     return found
 
 
-def prepare(work: Work, devices: Sequence[str]) -> Prepared:
+def prepare(work: Work, devices: Sequence[str], machines: Sequence[str]) -> Prepared:
     import jax
 
     from orchestrion import compiler
@@ -184,7 +185,7 @@ def prepare(work: Work, devices: Sequence[str]) -> Prepared:
     modules = {
         (device, made_for): compiler.compile(lowered, targets=[TARGETS[device.partition(":")[0]]], machines=(made_for,))
         for device in devices
-        for made_for in MACHINES
+        for made_for in machines
     }
     return Prepared(work.title, modules, want, float(on_cpu.cost_analysis()["flops"]))
 
@@ -227,6 +228,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="rows on a GPU beside XLA, f32, device-resident")
     parser.add_argument("rows", nargs="*", help="rows, by a part of their title; all by default")
     parser.add_argument("--device", default=",".join(TARGETS), help="devices, separated by commas: vulkan:1, opencl")
+    parser.add_argument("--machine", default=",".join(MACHINES), help="the kinds of code, separated by commas")
     parser.add_argument("--seconds", type=float, default=0.3, help="how long each candidate is timed")
     parser.add_argument("--peak", type=float, default=0.0, metavar="TFLOPS", help="f32 of the device, for shares of it")
     parser.add_argument("--bandwidth", type=float, default=0.0, metavar="GB/S", help="of the device, for shares of it")
@@ -247,7 +249,7 @@ def main() -> None:
         raise SystemExit(f"no row is called {' or '.join(options.rows)}")
     rows = []
     for work in chosen:
-        rows.append(measure(work, prepare(work, devices), options.seconds))
+        rows.append(measure(work, prepare(work, devices, options.machine.split(",")), options.seconds))
         report(rows[-1], options.peak, options.bandwidth)
         if options.json:  # after every row, so that an interrupted run keeps what it measured
             Path(options.json).write_text(json.dumps(rows, indent=2) + os.linesep)

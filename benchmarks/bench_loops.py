@@ -56,7 +56,9 @@ def loops_of_the_host(device: str) -> Iterator[None]:
     PROFILES[profile], type(made_for).machines = row, machines
 
 
-def variants(function: Callable[..., Any], values: list[Any], device: str) -> dict[str, Callable[[], object]]:
+def variants(
+    function: Callable[..., Any], values: list[Any], device: str, machines: list[str]
+) -> dict[str, Callable[[], object]]:
     """Calls of the function on a device: loops of the host, loops of the device, JAX."""
     import jax
 
@@ -65,7 +67,8 @@ def variants(function: Callable[..., Any], values: list[Any], device: str) -> di
     found: dict[str, Callable[[], object]] = {}
     for name in ("host", "device"):
         with loops_of_the_host(device) if name == "host" else nullcontext():
-            module = compiler.compile(jax.jit(function), *values, targets=[PROFILE_NAMES.get(device, device)])
+            target = PROFILE_NAMES.get(device, device)
+            module = compiler.compile(jax.jit(function), *values, targets=[target], machines=machines)
         program = vm.load(module, device)
         found[name] = lambda program=program: program.main(*values)  # type: ignore[misc]
     jitted = jax.jit(function)
@@ -74,7 +77,7 @@ def variants(function: Callable[..., Any], values: list[Any], device: str) -> di
 
 
 def main() -> None:
-    options = arguments(__doc__ or "")
+    options = arguments(__doc__ or "", device=",".join(DEVICES), machine="cpu")
     need("jax")
     all_timings: dict[str, Timing] = {}
     rows = {
@@ -82,10 +85,11 @@ def main() -> None:
         f"LSTM of {STEPS} steps, width {WIDTH}": lstm(),
         "conjugate gradient, 256x256, until it ends": conjugate_gradient_until(),
     }
-    for device in DEVICES:
+    for device in options.device.split(","):
         for name, loop in rows.items():
             title = f"{name}, {device}"
-            timings = measure(variants(loop.function, [loop.weights, *loop.inputs], device), 1, options.rounds)
+            found = variants(loop.function, [loop.weights, *loop.inputs], device, options.machine.split(","))
+            timings = measure(found, 1, options.rounds)
             table(title, timings, "host", [versions("jax")])
             all_timings |= {f"{title}: {variant}": timing for variant, timing in timings.items()}
     save(options.json, all_timings)

@@ -128,10 +128,13 @@ def versions(*distributions: str) -> str:
     return ", ".join(f"{name} {version(name)}" for name in distributions)
 
 
-def arguments(description: str) -> argparse.Namespace:
+def arguments(description: str, **more: str) -> argparse.Namespace:
+    """The options of a benchmark. `more`: further options with their defaults, lists with commas."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--rounds", type=int, default=30, help="how often each candidate is timed")
     parser.add_argument("--json", metavar="FILE", help="also write the medians, in seconds")
+    for name, default in more.items():
+        parser.add_argument(f"--{name}", default=default, help=f"separated by commas; default: {default}")
     options = parser.parse_args()
     print(f"{description}\n{machine()}")
     return options

@@ -222,6 +222,7 @@ DECORATIONS: dict[str, tuple[int, int, str]] = {
     "ArrayStride": (6, 1, "array"),
     "BuiltIn": (11, 1, "variable"),
     "Aliased": (20, 0, "variable"),
+    "Volatile": (21, 0, "variable"),
     "NonWritable": (24, 0, "variable"),
     "Binding": (33, 1, "variable"),
     "DescriptorSet": (34, 1, "variable"),
@@ -237,7 +238,7 @@ BUILTINS: dict[str, int] = {
 }
 
 #: enumerant (decoration, built-in variable, storage class) -> the minor version that added it, if that is not 0
-ENUMERANTS_SINCE: dict[str, int] = {}
+ENUMERANTS_SINCE: dict[str, int] = {"Volatile": 2}
 
 OP_BY_CODE: dict[int, Op] = {row.code: row for row in OPS}
 OP_BY_NAME: dict[str, Op] = {row.name: row for row in OPS}

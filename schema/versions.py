@@ -19,7 +19,7 @@ BYTECODE_MINOR = 0
 #: minor version of each format of device code
 FORMAT_MINORS: dict[str, int] = {
     "tensor-bytecode": 2,
-    "spirv": 1,
+    "spirv": 2,
     "opencl-c": 0,
     "native-image": 0,
     "library-calls": 2,

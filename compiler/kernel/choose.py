@@ -21,6 +21,7 @@ from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
 from orchestrion.compiler.stablehlo.ops.reducers import is_commutative
 from orchestrion.schema.dtypes import BY_NAME
 
+from .axes import Axes
 from .body import Body
 from .choose_attention import attention
 from .choose_elements import lines_of_padding, run_of_elements, transposed_elements
@@ -29,6 +30,7 @@ from .choose_pairs import pair_panel_dot
 from .choose_panels import byte_panel_dot, depthwise_dot, panel_dot, winograd_dot
 from .choose_rows import ELEMENTS_PER_WORKGROUP, schedules_of_rows
 from .emit import THREAD
+from .legality import problems
 from .library import KERNELS
 from .machine import Machine
 from .operands import is_loaded
@@ -52,6 +54,12 @@ MAX_RUN = 32
 MIN_SHARING_TILE = 16
 #: invocations of a workgroup that stages operands, along rows and columns; every Vulkan device supports the product
 STAGED_LANES_DOWN, STAGED_LANES_ACROSS = 8, 16
+#: the same for tiles as large as registers allow, of operands whose addresses are simple
+SQUARE_LANES = (8, 8)
+#: places of a slice whose products an iteration adds
+STAGED_RUN = 8
+#: invocations that share a reduction whose elements lie a row apart, and neighbouring reductions of a workgroup
+LANES_PER_COLUMN, COLUMNS_BESIDE = 16, 8
 #: bytes of a slice of 64 rows or columns, a quarter of the shared memory that every Vulkan device has
 SLICE_BYTES = 4096
 #: most places along the contracted axes in a slice
@@ -129,35 +137,43 @@ def staged_dot(task: Task) -> Schedule | None:
     rows, columns = typical(extents["m"]), typical(extents["n"])
     if min(rows, columns) < MIN_STAGED_EXTENT:
         return None
-    tile = task.machine.staged_tile
-    while tile[0] > MIN_STAGED_TILE[0] and tile[0] * STAGED_LANES_DOWN >= 2 * rows:
-        tile = tile[0] // 2, tile[1]
-    while tile[1] > MIN_STAGED_TILE[1] and tile[1] * STAGED_LANES_ACROSS >= 2 * columns:
-        tile = tile[0], tile[1] // 2
-    while tile != MIN_STAGED_TILE and (
-        _blocks(tile, extents) < MANY_BLOCKS or prod(tile) * task.code.ops > MAX_TILE_OPS
-    ):
-        tile = _halved(tile)
+    tile, lanes = task.machine.tile, SQUARE_LANES
+    is_plain = len(Axes.of_dot(task.dot).sizes) == 1
+    if not is_plain or _blocks(tile, lanes, extents) < MANY_BLOCKS or prod(tile) * task.code.ops > MAX_TILE_OPS:
+        tile, lanes = _smaller_tile(task, rows, columns), (STAGED_LANES_DOWN, STAGED_LANES_ACROSS)
     if prod(tile) * task.code.ops > MAX_TILE_OPS:
         return None
     depth = min(MAX_SLICE_DEPTH, SLICE_BYTES // (64 * BY_NAME[element_of(task.dot.out)].itemsize))
-    sizes = {"m": tile[0] * STAGED_LANES_DOWN, "n": tile[1] * STAGED_LANES_ACROSS}
+    sizes = {"m": tile[0] * lanes[0], "n": tile[1] * lanes[1]}
     return Schedule.of(
         *tile_steps(*tile),
         Step("bind", "grid", "workgroup"),
-        Step("bind", "m", "local", STAGED_LANES_DOWN),
-        Step("bind", "n", "local", STAGED_LANES_ACROSS),
+        Step("bind", "m", "local", lanes[0]),
+        Step("bind", "n", "local", lanes[1]),
+        Step("unroll", "k", count=min(depth, STAGED_RUN)),
         *(Step("stage", operand, "shared", depth) for operand in ("lhs", "rhs")),
         *(Step("guard", dim, "clamp") for dim, size in sizes.items() if extents[dim] % size != 0),
     )
 
 
-def _blocks(tile: tuple[int, int], extents: Mapping[str, Size]) -> int:
-    counts = (
-        extents["b"],
-        ceildiv(extents["m"], tile[0] * STAGED_LANES_DOWN),
-        ceildiv(extents["n"], tile[1] * STAGED_LANES_ACROSS),
-    )
+def _smaller_tile(task: Task, rows: int, columns: int) -> tuple[int, int]:
+    """The tile of an invocation in workgroups of more invocations, for blocks that are many and filled."""
+    tile = task.machine.staged_tile
+    assert tile is not None
+    while tile[0] > MIN_STAGED_TILE[0] and tile[0] * STAGED_LANES_DOWN >= 2 * rows:
+        tile = tile[0] // 2, tile[1]
+    while tile[1] > MIN_STAGED_TILE[1] and tile[1] * STAGED_LANES_ACROSS >= 2 * columns:
+        tile = tile[0], tile[1] // 2
+    while tile != MIN_STAGED_TILE and (
+        _blocks(tile, (STAGED_LANES_DOWN, STAGED_LANES_ACROSS), task.body.extents) < MANY_BLOCKS
+        or prod(tile) * task.code.ops > MAX_TILE_OPS
+    ):
+        tile = _halved(tile)
+    return tile
+
+
+def _blocks(tile: tuple[int, int], lanes: tuple[int, int], extents: Mapping[str, Size]) -> int:
+    counts = (extents["b"], ceildiv(extents["m"], tile[0] * lanes[0]), ceildiv(extents["n"], tile[1] * lanes[1]))
     return typical(prod(counts))
 
 
@@ -193,7 +209,7 @@ def _tiled(task: Task, assumed: dict[str, int], *more: Step) -> Schedule:
 
 
 def shared_reduction(task: Task) -> Schedule | None:
-    """A workgroup computes one element, if the reductions are few and long, or too long for one invocation."""
+    """A workgroup computes one element, or neighbours, if reductions are few and long, or long for one invocation."""
     body, machine = task.body, task.machine
     if body.hero is None or not body.has_one_size or task.for_small:
         return None
@@ -205,11 +221,22 @@ def shared_reduction(task: Task) -> Schedule | None:
         if is_dynamic(length) or length < LONG_REDUCTION or not (task.leaves_units_idle or adds_vectors):
             return None
         if not task.reduces_neighbours:
-            return None
+            return _columns_beside(task)
         lanes = machine.subgroup
     if adds_vectors and not is_dynamic(length):
         lanes = REDUCTION_VECTORS * machine.simd
     return Schedule.of(Step("bind", "grid", "workgroup"), Step("reduce", "k", "tree", lanes)) if lanes > 1 else None
+
+
+def _columns_beside(task: Task) -> Schedule | None:
+    """A workgroup computes neighbouring elements, whose invocations read neighbours in memory."""
+    schedule = Schedule.of(
+        Step("bind", "e", "local", COLUMNS_BESIDE),
+        Step("bind", "grid", "workgroup"),
+        Step("reduce", "k", "tree", LANES_PER_COLUMN),
+    )
+    few = typical(task.results) < COLUMNS_BESIDE
+    return None if few or any(problems(task.body, schedule, task.machine)) else schedule
 
 
 def _adds_vectors(task: Task) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from orchestrion.compiler.ir.core import Block, Operation, Value
-from orchestrion.compiler.ir.dims import Shape, Size, ceildiv, dim_max, typical
+from orchestrion.compiler.ir.dims import Shape, Size, ceildiv, dim_max, is_dynamic, typical
 from orchestrion.compiler.ir.locations import UNKNOWN, Location
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
 from orchestrion.compiler.stablehlo.ops.indexing import DynamicSlice, DynamicUpdateSlice
@@ -37,7 +37,7 @@ from .machine import PLAIN, Machine
 from .pack_lanes import pack_lanes
 from .pair_panels import PairPanelDot
 from .panels import PanelDot
-from .parts import Parts, parts_of
+from .parts import Parts, parts_of, place_beside
 from .reduction_limits import longest
 from .reductions import REDUCTIONS
 from .register_rows import emit_rows
@@ -159,6 +159,9 @@ class Kernel:
             body.lines.emit(self.elemental, schedule.workgroup_size, number, partial(self._store_line, output))
             b.end_if(branch)
             return
+        if (beside := schedule.local("e")) > 1:
+            place = b.op("convert", place_beside(b, beside), to=b.index_type)
+            number = b.op("add", b.op("multiply", number, b.index(beside)), place)
         parts = [self._parts(body.hero, at) for at in self._positions(number, size)] if lanes > 1 and body.hero else []
         counts = {count_of(value) for value in body.results}
         if (across := body.across) is not None and schedule.find("tile", "t") is not None:
@@ -167,7 +170,7 @@ class Kernel:
             b.end_if(branch)
             return
         for count in sorted(counts, key=lambda one: (typical(one), str(one))):
-            branch = b.begin_if(self._writes(places if len(counts) == 1 else count))
+            branch = b.begin_if(self._writes(places if len(counts) == 1 else count, number))
             for part in parts:
                 self._combine(*part)
             outputs = [one for one in body.outputs if count_of(one.value) == count]
@@ -176,15 +179,17 @@ class Kernel:
 
     def _parts(self, hero: Operation, position: Value) -> tuple[Operation, Index, Parts]:
         """The parts of the element of the hero at a position, which the invocations of the workgroup share."""
-        b, lanes = self.builder, self.schedule.lanes
+        b, lanes, beside = self.builder, self.schedule.lanes, self.schedule.local("e")
+        if beside > 1 and _is_ragged(count := count_of(hero.results[0]), beside):
+            position = b.op("minimum", position, b.index(count - 1))
         at = Index(b, shape_of(hero.results[0]), None, position)
         reduction = REDUCTIONS[hero.name](b, hero, at)
         most = longest(dim_max(ceildiv(reduction.count, lanes), 1), b.machine)
-        in_order = True
+        in_order = not b.machine.staging or isinstance(hero, Reduce) and not is_commutative(hero.body.block)
         if b.machine.lanes and isinstance(hero, Reduce):
             in_order = not is_commutative(hero.body.block)
             reduction = of_bits(b, reduction) if is_extremum(hero) else reduction
-        return hero, at, parts_of(self.elemental, hero, reduction, lanes, in_order, most)
+        return hero, at, parts_of(self.elemental, hero, reduction, lanes, in_order, most, beside)
 
     def _combine(self, hero: Operation, at: Index, parts: Parts) -> None:
         """Combines the parts, and remembers the results of the hero at their place, in one invocation."""
@@ -195,11 +200,18 @@ class Kernel:
         for result, value in zip(hero.results, values, strict=True):
             self.builder.memo.set((result, at.key), value)
 
-    def _writes(self, places: Size) -> Value:
-        """Whether this invocation writes the results of its place. `places`: number of places."""
+    def _writes(self, places: Size, number: Value | None = None) -> Value:
+        """Whether this invocation writes the results of its place. `places`: number of places; `number`: the element of
+        the invocation, if several of a workgroup write one each.
+        """
         b, schedule = self.builder, self.schedule
         if schedule.lanes == 1:
             return is_in_grid(b, schedule, places)
+        if (beside := schedule.local("e")) > 1:
+            first = b.op("compare_lt", b.local_id(), b.const(beside, "ui32"))
+            if number is not None and _is_ragged(count := self.body.largest_result, beside):
+                first = b.op("and", first, b.op("compare_lt", number, b.index(count)))
+            return b.op("and", first, is_in_grid(b, schedule, places))
         first = b.op("compare_eq", b.local_id(), b.const(0, "ui32"))
         return b.op("and", first, is_in_grid(b, schedule, places))
 
@@ -289,6 +301,11 @@ class Kernel:
                 self.store(output, [_same(b, places[at], output.value)], [value])
 
         return write
+
+
+def _is_ragged(count: Size, beside: int) -> bool:
+    """Whether a workgroup of `beside` elements may be partly behind the last one."""
+    return is_dynamic(count) or count % beside > 0
 
 
 def _same(b: KernelBuilder, place: Index, value: Value) -> Index:

@@ -46,7 +46,7 @@ def tiles(body: Body, schedule: Schedule) -> list[tuple[str, Size]]:
     if body.lines is not None and schedule.local("e") > 1:
         return [("e", body.lines.count)]
     if not is_tiled_dot(schedule):
-        return [("e", ceildiv(body.largest_result, schedule.count("tile", "e")))]
+        return [("e", ceildiv(body.largest_result, schedule.count("tile", "e") * schedule.local("e")))]
     if isinstance(body.hero, DotGeneral) and (squares := squares_of(body.hero, schedule)) is not None:
         extents = {**extents, "m": squares.rows}
     if isinstance(body.hero, DotGeneral) and (lines := lines_of(body.hero, schedule)) is not None:

@@ -91,7 +91,7 @@ def _unknown(body: Body, schedule: Schedule) -> Iterator[str]:
     for step in schedule.steps:
         known = [*body.extents]
         if step.name == "bind":
-            shared = {"contraction": DOT, ATTENTION: ("k", "m", "n")}.get(
+            shared = {"contraction": (*DOT, "e"), "reduction": ("e",), ATTENTION: ("k", "m", "n")}.get(
                 body.kind, "e" if body.lines is not None else ""
             )
             known = ["grid", *(dim for dim in shared if dim in body.extents)]
@@ -154,8 +154,8 @@ def _reduction(body: Body, schedule: Schedule, machine: Machine) -> Iterator[str
     for step in schedule.named("unroll"):
         if step.dim != "k" or step.count > MAX_UNROLL or not _is_power_of_two(step.count):
             yield f"{step}: k is unrolled by a power of two up to {MAX_UNROLL}"
-        elif schedule.lanes > 1 or body.kind == "rows" or any(schedule.named("stage")):
-            yield f"{step}: only loops of one invocation over memory are unrolled"
+        elif schedule.lanes > 1 or body.kind == "rows" or any(one.how != "shared" for one in schedule.named("stage")):
+            yield f"{step}: only loops of one invocation over memory or over slices in shared memory are unrolled"
         elif (products := step.count * schedule.results) > MAX_PRODUCTS:
             yield f"{step}: an iteration takes {products} elements for all results, {MAX_PRODUCTS} at most"
     if schedule.find("stage", "k") is not None:  # without loops
@@ -191,14 +191,16 @@ def _elements(body: Body, schedule: Schedule) -> Iterator[str]:
                 yield f"{step}: only a dot in tiles along m and n takes this step"
     if schedule.find("tile", "k") is not None:
         yield "a reduction is not tiled"
-    if schedule.find("bind", "e") is not None and any(schedule.named("tile")):
-        yield "invocations that share lines of padded elements compute one at a time"
+    if (beside := schedule.local("e")) > 1 and any(schedule.named("tile")):
+        yield "invocations of a workgroup that take elements side by side compute one at a time"
+    if beside > 1 and body.hero is not None and schedule.lanes == 1:
+        yield f"bind(e, local, {beside}): the workgroup of several reductions shares each of them, reduce(k, tree, ...)"
     if (size > 1 or schedule.lanes > 1) and len({count_of(value) for value in body.results}) > 1:
         yield "results of several sizes are computed element by element"
     if schedule.lanes > 1 and body.hero is not None and not body.has_one_size:
         yield "a reduction is shared only if all results have its size"
     if schedule.lanes > 1 and body.hero is not None:
-        used = size * parts_bytes(body.ops, schedule.lanes)
+        used = size * parts_bytes(body.ops, schedule.lanes) * beside
         if used > MAX_SHARED_BYTES:
             yield f"parts of {size} results take {used} bytes of shared memory; every device has {MAX_SHARED_BYTES}"
     if schedule.count("tile", "t", 0):
@@ -461,6 +463,8 @@ def _staged(body: Body, dot: DotGeneral, schedule: Schedule, machine: Machine) -
         yield f"slices of {depth} by {sizes[0]} and {sizes[1]}: powers of two up to the workgroup's {lanes}"
     elif any(size * depth < lanes for size in sizes):
         yield f"slices of {depth} by {sizes[0]} and {sizes[1]} leave some of {lanes} invocations nothing to fetch"
+    if depth % schedule.count("unroll", "k"):
+        yield f"an iteration takes {schedule.count('unroll', 'k')} places, which does not divide slices of {depth}"
     used = sum(depth * (size + GAP) for size in sizes) * BY_NAME[element_of(dot.out)].itemsize
     if used > MAX_SHARED_BYTES:
         yield f"slices take {used} bytes of shared memory; every device has {MAX_SHARED_BYTES}"

@@ -266,7 +266,10 @@ class Loops:
         more on exit.
         """
         if not is_dynamic(reduction.count):
-            return cls(b, reduction, elements_per_iteration(most, b.machine), BLOCK, stride)
+            unroll = max(elements_per_iteration(most, b.machine), b.machine.shared_run)
+            while unroll > most:
+                unroll //= 2
+            return cls(b, reduction, max(unroll, 1), BLOCK, stride)
         unroll = 1
         while loop_iterations(most, unroll) > max_counted_iterations(b.machine):
             unroll *= 2

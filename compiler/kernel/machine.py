@@ -119,6 +119,11 @@ class Machine:
         return (self.simd, max(self.accumulators // 2 // self.simd, 1)) if self.staging else None
 
     @property
+    def shared_run(self) -> int:
+        """Elements that an iteration takes of the part of a reduction that invocations share."""
+        return self.reduction_run if self.staging else 1
+
+    @property
     def packs(self) -> bool:
         """Whether the operands of dots are packed into tiles in memory."""
         return self.cached and not self.staging
@@ -134,7 +139,15 @@ PLAIN = Machine()
 
 
 #: a graphics processor, as measured (docs/decisions/dots.md#measured-on-a-gpu); targets add facts about their code
-GPU: Final = Machine(staging=True, subgroup=32, element_tile=4, reduction_run=16, register_code=2400, merged_ops=256)
+GPU: Final = Machine(
+    staging=True,
+    subgroup=32,
+    element_tile=4,
+    reduction_run=16,
+    register_code=2400,
+    multiply_add=True,
+    merged_ops=256,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import Size, ceildiv, dim_max, dim_min, is_dynamic
 
+from .builder import KernelBuilder
 from .elemental import Elemental
 from .loops import BLOCK, Loops, Reduction, Scalars
 
@@ -27,7 +28,8 @@ FEW_LANES = 4
 @dataclass(frozen=True, slots=True)
 class Parts:
     """The parts of a reduction: the first `count` elements of each of `arrays`, one per result. `most`: bound of a
-    dynamic count; `free`: whether the order of the parts is.
+    dynamic count; `free`: whether the order of the parts is; `beside`: reductions of a workgroup, the parts of which
+    take turns in the arrays, as their invocations do.
     """
 
     elemental: Elemental
@@ -36,6 +38,7 @@ class Parts:
     count: Size
     most: int
     free: bool = False
+    beside: int = 1
 
     def total(self) -> Scalars:
         """The initial values combined with all parts, of which there are few."""
@@ -68,9 +71,10 @@ class Parts:
     def _combined(self) -> Parts:
         """Combines each `RADIX` neighbouring parts into one."""
         b, fewer = self.elemental.builder, ceildiv(self.count, RADIX)
-        made = [b.shared(FEW_PARTS, b.dtype(array)) for array in self.arrays]
-        branch = b.begin_if(b.op("compare_lt", b.local_id(), b.word(fewer)))
-        first = b.op("multiply", b.local_id(), b.const(RADIX, "ui32"))
+        made = [b.shared(FEW_PARTS * self.beside, b.dtype(array)) for array in self.arrays]
+        part = part_of(b, self.beside)
+        branch = b.begin_if(b.op("compare_lt", part, b.word(fewer)))
+        first = b.op("multiply", part, b.const(RADIX, "ui32"))
         end, second = b.op("add", first, b.const(RADIX, "ui32")), b.op("add", first, b.const(1, "ui32"))
         if self.count % RADIX == 0:
             values = self._and_parts(self.load(first), second, end, RADIX - 1)
@@ -79,7 +83,7 @@ class Parts:
         store_part(self.elemental, values, made, b.inside(made[0], b.local_id()))
         b.end_if(branch)
         b.barrier()
-        return Parts(self.elemental, self.reduction, made, fewer, ceildiv(self.most, RADIX))
+        return Parts(self.elemental, self.reduction, made, fewer, ceildiv(self.most, RADIX), beside=self.beside)
 
     def _and_parts(self, values: list[Value], lower: Value, upper: Value, number: int | None) -> list[Value]:
         """The values combined with the parts of a range, without a loop if `number`, how many they are, is known."""
@@ -95,6 +99,9 @@ class Parts:
     def load(self, place: Value) -> list[Value]:
         """The part at a place."""
         b = self.elemental.builder
+        if self.beside > 1:
+            row = b.op("multiply", place, b.const(self.beside, "ui32"))
+            place = b.op("add", row, place_beside(b, self.beside))
         return [b.load_shared(array, b.inside(array, place)) for array in self.arrays]
 
 
@@ -112,29 +119,42 @@ def store_part(elemental: Elemental, values: Sequence[Value], arrays: Sequence[V
         elemental.builder.store_shared(value, array, place)
 
 
-def parts_of(elemental: Elemental, op: Operation, reduction: Reduction, lanes: int, in_order: bool, most: int) -> Parts:
-    """The parts of a reduction, without the initial values, in a workgroup of `lanes` invocations. The part of an
-    invocation has at most `most` elements.
+def part_of(b: KernelBuilder, beside: int) -> Value:
+    """The number of the part of this invocation, in a workgroup of so many reductions."""
+    return b.local_id() if beside == 1 else b.op("unchecked_divide", b.local_id(), b.const(beside, "ui32"))
+
+
+def place_beside(b: KernelBuilder, beside: int) -> Value:
+    """The number of the reduction of this invocation, of those of its workgroup."""
+    return b.op("unchecked_remainder", b.local_id(), b.const(beside, "ui32"))
+
+
+def parts_of(
+    elemental: Elemental, op: Operation, reduction: Reduction, lanes: int, in_order: bool, most: int, beside: int = 1
+) -> Parts:
+    """The parts of a reduction, without the initial values, of which `lanes` invocations of a workgroup of `beside`
+    reductions take one each. The part of an invocation has at most `most` elements.
 
     `in_order`: a part is a run of neighbouring elements. Otherwise neighbouring invocations take neighbouring elements,
     which is the fastest way to read memory if the reducer is commutative.
     """
     b, count = elemental.builder, reduction.count
-    if b.machine.lanes and not in_order and not is_dynamic(count) and lanes <= count <= lanes * BLOCK:
+    if b.machine.lanes and beside == 1 and not in_order and not is_dynamic(count) and lanes <= count <= lanes * BLOCK:
         return _lane_parts(elemental, op, reduction, lanes, *lane_ranges(count, lanes))
-    arrays = [b.shared(lanes, dtype) for dtype in reduction.types(op.results)]
-    local, stride = b.op("convert", b.local_id(), to=b.index_type), lanes
+    arrays = [b.shared(lanes * beside, dtype) for dtype in reduction.types(op.results)]
+    number = part_of(b, beside)
+    local, stride = b.op("convert", number, to=b.index_type), lanes
     lower, upper, parts = local, b.index(count), lanes if reduction.neutral is not None else dim_min(count, lanes)
     if in_order:
         each, stride = dim_max(ceildiv(count, lanes), 1), 1
         lower, parts = b.op("multiply", local, b.index(each)), ceildiv(count, each)
         upper = b.op("minimum", b.op("add", lower, b.index(each)), upper)
-    branch = b.begin_if(b.op("compare_lt", b.local_id(), b.word(parts)))
+    branch = b.begin_if(b.op("compare_lt", number, b.word(parts)))
     part = elemental.run(Loops.of(b, reduction, most, stride).block(lower, upper, most))
     store_part(elemental, part, arrays, b.local_id())
     b.end_if(branch)
     b.barrier()
-    return Parts(elemental, reduction, arrays, parts, lanes if is_dynamic(parts) else parts).few()
+    return Parts(elemental, reduction, arrays, parts, lanes if is_dynamic(parts) else parts, beside=beside).few()
 
 
 def _lane_parts(elemental: Elemental, op: Operation, reduction: Reduction, lanes: int, whole: int, rest: int) -> Parts:

@@ -20,12 +20,14 @@ class BindingUse:
     """A binding: whether the entry may write it, and its element type, None if the code does not access it.
 
     `place`: the device's binding that it lies in. `offset`: the parameter word with the byte offset there, or None.
+    `retyped`: whether the entry keeps values of other types in the same memory.
     """
 
     writable: bool
     dtype: DType | None
     place: int = 0
     offset: int | None = None
+    retyped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +54,9 @@ def signature_of(entry: Entry) -> Signature:
     ops = [op for top in block for op in top.walk()]
     _check_body(entry, block, ops)
     elements = _element_types(block, ops)
+    retyped = () if entry.retyped is None else entry.retyped.ints
     bindings = [
-        BindingUse(_access(entry, item) != "read", elements.get(ordinal), *place)
+        BindingUse(_access(entry, item) != "read", elements.get(ordinal), *place, ordinal in retyped)
         for ordinal, (item, place) in enumerate(zip(entry.bindings, entry.places(), strict=True))
     ]
     shared = [op.output for op in ops if isinstance(op, k.Shared)]

@@ -156,14 +156,27 @@ class StagedNest(Nest):
         return values
 
     def _products(self, count: Value, start: Sequence[Value]) -> Scalars:
-        """Adds the products of the first `count` places of the slices, in order."""
+        """Adds the products of the first `count` places of the slices, in order, as many per iteration as the schedule
+        unrolls if the slices are whole.
+        """
         b, (left, right) = self.builder, self.operands
         local, schedule = local_place(b, self.schedule), self.schedule
-        loop = b.begin_loop(b.const(0, "ui32"), count, b.const(1, "ui32"), start)
-        xs = left.slice.tile(loop.index, local["m"], schedule.local("m"), schedule.count("tile", "m"))
-        ys = right.slice.tile(loop.index, local["n"], schedule.local("n"), schedule.count("tile", "n"))
-        products = [b.op("multiply", x, y) for x in xs for y in ys]
-        return b.end_loop(loop, (yield from self.reduction.combine(loop.carried, products)))
+        step = 1 if b.known(count) is None else schedule.count("unroll", "k")
+        loop = b.begin_loop(b.const(0, "ui32"), count, b.const(step, "ui32"), start)
+        values = loop.carried
+        for number in range(step):
+            place = b.op("add", loop.index, b.const(number, "ui32"))
+            xs = left.slice.tile(place, local["m"], schedule.local("m"), schedule.count("tile", "m"))
+            ys = right.slice.tile(place, local["n"], schedule.local("n"), schedule.count("tile", "n"))
+            values = yield from self._added(values, [(x, y) for x in xs for y in ys])
+        return b.end_loop(loop, values)
+
+    def _added(self, sums: Sequence[Value], factors: Sequence[tuple[Value, Value]]) -> Scalars:
+        """The sums, each with the product of its factors."""
+        b = self.builder
+        if b.has_multiply_add(b.dtype(sums[0])):
+            return [b.multiply_add(x, y, z) for (x, y), z in zip(factors, sums, strict=True)]
+        return (yield from self.reduction.combine(sums, [b.op("multiply", x, y) for x, y in factors]))
 
 
 def can_stage(dot: DotGeneral, machine: Machine) -> bool:

@@ -202,6 +202,8 @@ def _entry(op: ll_seq.Entry) -> Iterator[str]:
             yield f"shared {list(numbers)} is not a number per binding, counted from 0 in their order"
     if op.predicate is not None:
         yield from _predicate(op, op.predicate.value)
+    if op.retyped is not None and not set(op.retyped.ints) <= set(range(len(op.bindings))):
+        yield f"retyped bindings {', '.join(map(str, op.retyped.ints))}, of {len(op.bindings)}"
     types = [argument.type for argument in op.body.block.arguments]
     if types != [ll_seq.BINDING] * len(op.bindings):
         yield f"takes {len(types)} arguments for {len(op.bindings)} bindings, or others than bindings"

@@ -101,7 +101,8 @@ class Entry(Operation):
     main one first, and the tensor type of each binding.
     `predicate`: the number of a binding of one byte. If it is 0, the entry writes nothing.
 
-    The body of an entry may be a `loop`. Its `binding_types` then say which elements copies and fills move.
+    The body of an entry may be a `loop`. Its `binding_types` then say which elements copies and fills move. `retyped`
+    are the numbers of bindings in whose memory the entry keeps values of several types in turn.
 
     `shared`, where devices bind few buffers: per binding the number of the device's binding that it lies in. The byte
     offset of each binding that shares one is a further parameter word, in their order behind the symbols.
@@ -125,6 +126,7 @@ class Entry(Operation):
     specialized = optional(ArrayAttr)
     predicate = optional(IntegerAttr)
     shared = optional(DenseArray)
+    retyped = optional(DenseArray)
     code = optional(StringAttr)
     body = region()
     traits = frozenset({Trait.ISOLATED, Trait.SYMBOL, Trait.ONE_BLOCK})

@@ -101,11 +101,14 @@ class _Merged:
             access = "readwrite" if len(one.access) > 1 else next(iter(one.access))
             items.append(attribute_of({"access": access, "length": one.length}))
             types.append(tensor((one.length // BY_NAME[dtype].itemsize,), dtype))
+        memories = [memory for memory, _ in self.bindings]
+        retyped = [number for number, memory in enumerate(memories) if memories.count(memory) > 1]
         return ll_seq.Entry.build(
             sym_name=name,
             workload=dense_ints(1, 1, 1),
             bindings=ArrayAttr(tuple(items)),
             binding_types=ArrayAttr(tuple(types)),
+            retyped=dense_ints(*retyped) if retyped else None,
             body=Region([self.block]),
             loc=self.loop.loc,
         )

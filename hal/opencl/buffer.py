@@ -47,10 +47,11 @@ class OpenCLBuffer(BackendBuffer):
     this buffer.
 
     `kernels` have the buffer, or a sub-buffer of it, as an argument, which keeps its memory alive. They drop it when
-    the buffer is released.
+    the buffer is released. `parts`: the sub-buffer of each range that was an argument so far. The last one is released
+    first: NVIDIA's driver (580) follows a null pointer when another order releases sub-buffers that overlap.
     """
 
-    __slots__ = ("holders", "host", "kernels", "memory_id", "size", "whole")
+    __slots__ = ("holders", "host", "kernels", "memory_id", "parts", "size", "whole")
 
     size: int
     host: Bytes | None
@@ -58,6 +59,13 @@ class OpenCLBuffer(BackendBuffer):
     memory_id: int
     holders: list[Recorded]
     kernels: WeakSet[Kernel]
+    parts: dict[tuple[int, int], cl.Buffer]
+
+    def prepare(self) -> None:
+        """Creates the empty collections of a new buffer."""
+        self.holders = []
+        self.kernels = WeakSet()
+        self.parts = {}
 
     def memory_object(self) -> cl.Buffer:
         """Returns a `cl_mem` of all bytes."""
@@ -74,15 +82,23 @@ class OpenCLBuffer(BackendBuffer):
 
     def set_argument(self, kernel: Kernel, position: int, offset: int, length: int) -> None:
         """Make a range of this buffer an argument of the kernel."""
-        part = self.whole.get_sub_region(offset, length) if offset and length else self.whole
-        kernel.set_memory(position, part)
+        kernel.set_memory(position, self._part(self.whole, offset, length) if offset and length else self.whole)
         self.kernels.add(kernel)
+
+    def _part(self, memory: cl.Buffer, offset: int, length: int) -> cl.Buffer:
+        """The sub-buffer of a range of `memory`."""
+        found = self.parts.get((offset, length))
+        if found is None:
+            found = self.parts[offset, length] = memory.get_sub_region(offset, length)
+        return found
 
     def release(self) -> None:
         while self.holders:
             self.holders.pop().release()
         for kernel in [*self.kernels]:
             kernel.forget(self)
+        while self.parts:
+            self.parts.popitem()[1].release()
         self.host = None
         self.whole.release()
         del self.whole
@@ -98,8 +114,7 @@ class SharedBuffer(OpenCLBuffer):
         self.host = np.asarray(self.whole.buf)
         self.host.fill(0)
         self.memory_id = self.whole.svm_ptr
-        self.holders = []
-        self.kernels = WeakSet()
+        self.prepare()
         self._context = context
         self._object: cl.Buffer | None = None
 
@@ -134,8 +149,7 @@ class DeviceBuffer(OpenCLBuffer):
         self.size = size
         self.host = None
         self.memory_id = next(_memory_ids)
-        self.holders = []
-        self.kernels = WeakSet()
+        self.prepare()
 
 
 class ImportedBuffer(OpenCLBuffer):
@@ -147,8 +161,7 @@ class ImportedBuffer(OpenCLBuffer):
         self.size = memory.size
         self.host = memory
         self.memory_id = next(_memory_ids)
-        self.holders = []
-        self.kernels = WeakSet()
+        self.prepare()
 
 
 class BorrowedBuffer(OpenCLBuffer):
@@ -167,8 +180,7 @@ class BorrowedBuffer(OpenCLBuffer):
         self.size = size
         self.host = None
         self.memory_id = next(_memory_ids)
-        self.holders = []
-        self.kernels = WeakSet()
+        self.prepare()
 
     @classmethod
     def over(cls, context: cl.Context, handle: Any, offset: int, size: int, writable: bool) -> BorrowedBuffer:
@@ -192,7 +204,8 @@ class BorrowedBuffer(OpenCLBuffer):
         return NativeRange(self._root, self._base, self.size)
 
     def set_argument(self, kernel: Kernel, position: int, offset: int, length: int) -> None:
-        part = self._root.get_sub_region(self._base + offset, length) if offset and length else self.whole
+        inside = offset and length
+        part = self._part(self._root, self._base + offset, length) if inside else self.whole
         kernel.set_memory(position, part)
         self.kernels.add(kernel)
 

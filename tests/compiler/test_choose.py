@@ -33,6 +33,7 @@ EACH_MACHINE = pytest.mark.parametrize("machine", list(target_of("spirv").machin
 #: what schedules have in common that do the same
 EACH = r"\[bind\(grid, invocation, \d+\)(, unroll\(k, \d+\))?\]"
 TREE = r"\[bind\(grid, workgroup\), reduce\(k, tree, \d+\)\]"
+COLUMNS = r"\[bind\(e, local, 8\), bind\(grid, workgroup\), reduce\(k, tree, 16\)\]"
 TILED = r"\[tile\(m, \d+\), tile\(n, \d+\), bind\(grid, invocation, \d+\).*\]"
 STAGED = r"\[tile\(m, \d+\), tile\(n, \d+\), bind\(grid, workgroup\), .*stage\(lhs, shared, .*\]"
 ROW = r"\[bind\(grid, invocation, \d+\), stage\(k, register\)\]"
@@ -123,15 +124,16 @@ def test_a_reduction_that_no_loop_of_an_invocation_finishes_is_shared(chosen: Ch
     [
         ([4096, 4096], [1], TREE),
         ([4096, 64], [1], EACH),
-        ([4096, 4096], [0], EACH),
+        ([4096, 4096], [0], COLUMNS),
+        ([4096, 40_000], [0], EACH),
         ([40_000, 4096], [1], EACH),
     ],
     ids=str,
 )
-def test_long_reductions_of_neighbours_are_shared_on_gpus_unless_they_fill_one(
+def test_long_reductions_are_shared_on_gpus_unless_they_fill_one(
     chosen: Chosen, target: str, shape: list[int], dims: list[int], wanted: str
 ) -> None:
-    """Invocations beside each other then read neighbours. They do so anyway where the reduced elements lie apart."""
+    """Invocations beside each other then read neighbours: elements of one reduction, or of neighbouring ones."""
     assert re.fullmatch(wanted, chosen(summed(shape, dims), target, "gpu"))
     assert re.fullmatch(EACH, chosen(summed(shape, dims), target, "cpu"))
 
@@ -212,6 +214,14 @@ def test_a_block_leaves_work_for_many(chosen: Chosen, target: str) -> None:
         prod(tile_of(chosen(matmul(size, 64, size).text(["f32"] * 3), target, "gpu")).values()) for size in (64, 2048)
     )
     assert small < large
+
+
+@EACH_TARGET
+def test_blocks_of_large_products_have_square_tiles(chosen: Chosen, target: str) -> None:
+    """Of few invocations, which compute 8 x 8 results each. The other schedule has tiles of 8 x 4 at most."""
+    large = chosen(matmul(2048, 64, 2048).text(["f32"] * 3), target, "gpu")
+    assert tile_of(large) == {"m": 8, "n": 8} and "unroll(k, 8)" in large
+    assert tile_of(chosen(matmul(512, 64, 512).text(["f32"] * 3), target, "gpu")) == {"m": 4, "n": 2}
 
 
 @EACH_TARGET

@@ -81,7 +81,11 @@ CASES: list[tuple[str, list[str], str] | tuple[str, list[str], str, str]] = [
     ),
     (
         "padded elements", [f"tile(e, 5), bind(e, local, 16), {GROUP}"],
-        "invocations that share lines of padded elements compute one at a time",
+        "invocations of a workgroup that take elements side by side compute one at a time",
+    ),
+    (
+        "reduction", [f"bind(e, local, 8), {GROUP}"],
+        "bind(e, local, 8): the workgroup of several reductions shares each of them, reduce(k, tree, ...)",
     ),
     # results that read an operand across
     (
@@ -132,7 +136,8 @@ CASES: list[tuple[str, list[str], str] | tuple[str, list[str], str, str]] = [
         "dot", [f"tile(m, 8), tile(n, 32), {GRID}, unroll(k, 64), guard(n, clamp)"],
         "unroll(k, 64): an iteration takes 16384 elements for all results, 4096 at most",
     ),
-    ("rows", [f"{GRID}, unroll(k, 4)"], "unroll(k, 4): only loops of one invocation over memory are unrolled"),
+    ("rows", [f"{GRID}, unroll(k, 4)"], "unroll(k, 4): only loops of one invocation over memory or over "
+     "slices in shared memory are unrolled"),
     (
         "dynamic rows", [GRID], "an invocation would reduce 120000 elements, loops of the machine take 32768 at most",
         "spirv",
@@ -193,6 +198,10 @@ CASES: list[tuple[str, list[str], str] | tuple[str, list[str], str, str]] = [
     (
         "dot", [staged(slices(4), rows=3)],
         "slices of 4 by 12 and 8: powers of two up to the workgroup's 16",
+    ),
+    (
+        "dot", [staged(slices(4)).replace("stage(lhs", "unroll(k, 8), stage(lhs")],
+        "an iteration takes 8 places, which does not divide slices of 4",
     ),
     (
         "dot", [staged(slices(1))], "slices of 1 by 8 and 8 leave some of 16 invocations nothing to fetch",

@@ -7,11 +7,15 @@ from pathlib import Path
 from shutil import which
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from stablehlo_text import apply, main, reduction, tensor
 
 from orchestrion.compiler import Compilation
+from orchestrion.compiler.ir.core import Block, Region
+from orchestrion.compiler.ir.parser import parse
 from orchestrion.compiler.kernel.dialect import (
     DIALECT,
     ByteOffset,
@@ -21,7 +25,6 @@ from orchestrion.compiler.kernel.dialect import (
     LoadLanes,
     LoadSharedLanes,
     LoadVector,
-    MultiplyAdd,
     MultiplyAddBytes,
     MultiplyAddPairs,
     Prefetch,
@@ -39,7 +42,7 @@ from orchestrion.compiler.targets.spirv.target import TARGET
 from orchestrion.hal.backend import Entry
 from orchestrion.hal.vulkan.spirv_check import verify
 from orchestrion.schema.dtypes import BY_NAME, COMPUTED, DType
-from orchestrion.schema.spirv import CAPABILITY_BY_NAME, EXT_BY_NAME, MAGIC, OP_BY_NAME
+from orchestrion.schema.spirv import CAPABILITY_BY_NAME, DECORATIONS, EXT_BY_NAME, MAGIC, OP_BY_NAME
 
 
 def test_each_primitive_has_a_row_for_each_kind_and_no_other() -> None:
@@ -58,7 +61,7 @@ def test_each_instruction_is_in_the_shared_table() -> None:
 
 def test_each_op_is_rendered() -> None:
     of_opencl = {op.name for op in (LoadLanes, Call)}
-    of_cpu = {op.name for op in (LoadSharedLanes, StoreSharedLanes, MultiplyAdd, Prefetch, Scale, Transpose)}
+    of_cpu = {op.name for op in (LoadSharedLanes, StoreSharedLanes, Prefetch, Scale, Transpose)}
     of_cpu |= {op.name for op in (LoadBytes, ByteOffset, MultiplyAddBytes, HasPairProducts, MultiplyAddPairs)}
     assert set(_OPS) == set(DIALECT.ops) - of_opencl - of_cpu
 
@@ -168,3 +171,43 @@ def test_loads_of_vectors_are_valid(dtype: str, tmp_path: Path) -> None:
             (tmp_path / "dot.spv").write_bytes(payload.data)
             subprocess.run([tool, "--target-env", "vulkan1.1", str(tmp_path / "dot.spv")], check=True)
     assert vectors == 4  # of 8 rows and 8 columns
+
+
+def test_memory_with_values_of_several_types_is_volatile() -> None:
+    """In kernels that run loops: compilers of drivers may exchange accesses of different types to one place."""
+    from jax import lax
+
+    def mixed(x: Any, n: Any) -> Any:
+        def body(state: tuple[Any, Any]) -> tuple[Any, Any]:
+            v, i = state
+            v = lax.cond(v[0] > i, lambda: jnp.cumsum(v) * 0.5, lambda: jnp.sin(v))
+            return v + lax.switch(i % 3, [lambda: v.max(), lambda: v[1], lambda: v.min()]), i + 1
+
+        return lax.while_loop(lambda state: state[1] < n, body, (x, jnp.int32(0)))
+
+    given = jax.jit(mixed).lower(np.zeros(4, np.float32), np.int32(3))
+    text = Compilation(targets=("spirv",)).text(given, "executables")
+    entries = [op for op in parse(text, "text").walk() if isinstance(op, LoweredEntry)]
+    found = [(entry, volatile_bindings(entry)) for entry in entries]
+    assert any(volatile for _, volatile in found)
+    for entry, volatile in found:
+        retyped = set(entry.retyped.ints) if entry.retyped is not None else set()
+        assert volatile == {place for number, (place, _) in enumerate(entry.places()) if number in retyped}
+
+
+def volatile_bindings(entry: LoweredEntry) -> set[int]:
+    """The bindings of the device with a volatile variable in the code of an entry."""
+    executable = Executable.build(sym_name="code", body=Region([Block()]), loc=entry.loc)
+    executable.body.block.append(entry.clone({}))
+    words = np.frombuffer(TARGET.serialize(executable).data, np.uint32)[5:]
+    volatile, bindings = set[int](), dict[int, int]()
+    while len(words):
+        count, code = divmod(int(words[0]), 1 << 16)
+        if code == OP_BY_NAME["OpDecorate"].code:
+            variable, decoration = int(words[1]), int(words[2])
+            if decoration == DECORATIONS["Volatile"][0]:
+                volatile.add(variable)
+            if decoration == DECORATIONS["Binding"][0]:
+                bindings[variable] = int(words[3])
+        words = words[count:]
+    return {bindings[variable] for variable in volatile}

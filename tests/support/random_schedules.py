@@ -98,7 +98,9 @@ def _grid(rng: random.Random) -> Step:
 
 
 def _shared(rng: random.Random) -> list[Step]:
-    return [Step("bind", "grid", "workgroup"), Step("reduce", "k", "tree", rng.choice((2, 4, 8, 16, 32, 64, 128)))]
+    beside = [Step("bind", "e", "local", rng.choice((2, 4, 8, 32)))] if rng.random() < 0.4 else []
+    lanes = rng.choice((2, 4, 8, 16) if beside else (2, 4, 8, 16, 32, 64, 128))
+    return [Step("bind", "grid", "workgroup"), Step("reduce", "k", "tree", lanes), *beside]
 
 
 def _unrolled(rng: random.Random, results: int, often: float) -> list[Step]:
@@ -120,7 +122,7 @@ def _elements(rng: random.Random, body: Body) -> list[Step]:
     lasts = [(1, *stored_shape(value))[-1] for value in body.results]
     counts = [count for count in (2, 3, 4, 5, 8, 16) if all(not isinstance(n, Dim) and n % count == 0 for n in lasts)]
     tile = 1
-    if rng.random() < 0.5:
+    if rng.random() < (0.5 if len(steps) < 3 else 0.1):
         tile = rng.choice(counts or [1]) if rng.random() < 0.9 else rng.choice((2, 4, 300))
         steps.append(Step("tile", "e", count=tile))
     if has_sum and len(steps) < 3 and steps[0].how != "workgroup":
@@ -239,6 +241,7 @@ def _staged(rng: random.Random) -> list[Step]:
         Step("bind", "m", "local", down),
         Step("bind", "n", "local", across),
         *(Step("stage", operand, "shared", depth) for operand in ("lhs", "rhs")),
+        *([Step("unroll", "k", count=rng.choice((2, 4, 8, 16)))] if rng.random() < 0.5 else []),
     ]
 
 

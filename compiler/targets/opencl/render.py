@@ -36,6 +36,10 @@ class OpenCLBody(BodyText):
     def local_id(self, op: k.LocalId) -> None:
         self._define(op.output, f"(uint)({_LOCAL})")
 
+    def multiply_add(self, op: k.MultiplyAdd) -> None:
+        x, y, z = (self.names[value] for value in op.operands)
+        self._define(op.output, f"fma({x}, {y}, {z})")
+
     def load_vector(self, op: k.LoadVector) -> None:
         index, memory = self.names[op.index], self.names[op.binding]
         self._define(op.output, f"vload{k.length_of(op.output)}({index}, {memory})")

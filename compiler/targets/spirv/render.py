@@ -1,8 +1,9 @@
 """Renders `kernel` IR as SPIR-V: one function per entry, structured control flow, and the ABI of `schema/spirv.py`.
 
 Every float instruction, comparisons too, is decorated NoContraction, so that the device rounds as often as the program.
-Bindings are decorated Aliased, since the sequencer may place a result over an operand. An i1 is a byte in a buffer and
-a bool everywhere else.
+Bindings are decorated Aliased, since the sequencer may place a result over an operand. If memory has values of several
+types in turn, as in kernels that run loops, they are also Volatile: NVIDIA's compiler exchanges accesses of different
+types to one place. An i1 is a byte in a buffer and a bool everywhere else.
 
 Float zeros are not written as constants. Mesa's gallivm (lavapipe) folds x * 0 to 0, x + 0 to x and x / 0 to anything,
 and ignores NaN, infinities and signs. A zero is computed from a condition that is false but unknown to the compiler.
@@ -38,15 +39,17 @@ class ModuleVariables:
         self.parameters = parameters
         self._made: dict[object, int] = {}
 
-    def buffer(self, ordinal: int, dtype: DType, writable: bool, lanes: int = 1) -> int:
+    def buffer(self, ordinal: int, dtype: DType, writable: bool, lanes: int = 1, volatile: bool = False) -> int:
         """The storage buffer at a binding as a runtime array of the type, or of vectors of it."""
         content = self._array(dtype, lanes)
-        key = (ordinal, content, writable)
+        key = (ordinal, content, writable, volatile)
         if key not in self._made:
             variable = self._made[key] = self.a.variable("StorageBuffer", content)
             self.a.decorate(variable, "DescriptorSet", 0)
             self.a.decorate(variable, "Binding", ordinal)
             self.a.decorate(variable, "Aliased")
+            if volatile:
+                self.a.decorate(variable, "Volatile")
             if not writable:
                 self.a.decorate(variable, "NonWritable")
         return self._made[key]
@@ -201,6 +204,11 @@ class FunctionWords:
         self.a.decorate(made, "NoContraction")
         return made
 
+    def multiply_add(self, op: k.MultiplyAdd) -> None:
+        """A product and a sum that the device may contract."""
+        number, (x, y, z) = self.a.scalar(k.dtype_of(op.output)), self._ids(op)
+        self.ids[op.output] = self._make("OpFAdd", number, self._make("OpFMul", number, x, y), z)
+
     def constant(self, op: k.Constant) -> None:
         dtype = k.dtype_of(op.output)
         if not _is_float_zero(op):
@@ -244,7 +252,8 @@ class FunctionWords:
         """The type of an element in a buffer, or of a vector, and a pointer to it. `index` counts such."""
         assert isinstance(binding, BlockArgument)
         memory, use = BYTE if dtype.kind == BOOL else dtype, self.signature.bindings[binding.index]
-        buffer, content = self.variables.buffer(use.place, memory, use.writable, lanes), self.a.vector(memory, lanes)
+        buffer = self.variables.buffer(use.place, memory, use.writable, lanes, use.retyped)
+        content = self.a.vector(memory, lanes)
         place = self._place(binding, index, lanes * memory.itemsize)
         pointer = self.a.pointer("StorageBuffer", content)
         return content, self._make("OpAccessChain", pointer, buffer, self._word(0), place)
