@@ -6,10 +6,13 @@ best peer divided by ours: below 1, `cpu` is behind. `limit` is the time that th
 measured bandwidth of memory allow, divided by ours; rows whose arrays stay in caches may be faster than memory. Peers
 that are not installed, or do not run a row, are named.
 
-    bench_cpu.py [--rounds N] [--threads 1,2] [--cpu-time] [--json FILE] [--costs] [a part of a row's kind or name ...]
+    bench_cpu.py [--rounds N] [--threads 1,2] [--cpu-time] [--json FILE] [a part of a row's kind or name ...]
+    bench_cpu.py --costs | --compile [--cpu-time] [--json FILE] [a part of a name ...]
 
 `--cpu-time` counts the seconds of processors, of all threads, instead of those that pass: on a busy machine.
 `--costs` times compilation and load of networks instead, and reports sizes of modules and peaks of memory.
+`--compile` times the compilation of every network for one level of instructions, ours and IREE's, by processor time and
+by elapsed time, and compares the size of our images of native code with the weights.
 """
 
 import argparse
@@ -192,6 +195,8 @@ def run_cost(step: str, name: str, peer: str, path: Path, cpu_time: bool) -> dic
     """In a process: one step of `costs.py`."""
     import costs
 
+    if step == "compile":
+        return costs.compile_only(peer, row_of(name).make(), path)
     if step == "prepare":
         return costs.prepare(
             peer, row_of(name).make(), path, costs.processor_seconds if cpu_time else time.perf_counter
@@ -237,6 +242,29 @@ def compare_costs(peers: Sequence[str], parts: Sequence[str], more: Sequence[str
     return every
 
 
+def compare_compilations(parts: Sequence[str]) -> dict[str, Any]:
+    """Prints what compilations of networks take, ours and IREE's, as text of Markdown."""
+    every: dict[str, Any] = {}
+    print("\n| | cpu | IREE | cpu / IREE | elapsed, cpu | elapsed, IREE | images | weights | images / weights |")
+    print("| --- " * 9 + "|")
+    for row in [row for row in selected(parts) if row.kind == "network"]:
+        found = {}
+        for peer in ("cpu", "IREE"):
+            with tempfile.TemporaryDirectory() as folder:
+                common = (f"--row={row.name}", f"--peer={peer}", f"--path={Path(folder) / 'network'}")
+                found[peer] = every[f"{row.name}, {peer}"] = child("--cost=compile", *common)
+        if failed := [one["failed"]["all"] for one in found.values() if "failed" in one]:
+            print(f"| {row.name} | {failed[0]} |", flush=True)
+            continue
+        own, other = found["cpu"], found["IREE"]
+        cells = [f"{one['processor']:.2f} s" for one in (own, other)] + [f"{own['processor'] / other['processor']:.2f}"]
+        cells += [f"{one['elapsed']:.2f} s" for one in (own, other)]
+        cells += [f"{own['images'] / 1e3:.0f} kB", f"{own['weights'] / 1e6:.1f} MB"]
+        cells += [f"{own['images'] / own['weights']:.2%}"]
+        print(f"| {row.name} | " + " | ".join(cells) + " |", flush=True)
+    return every
+
+
 def selected(parts: Sequence[str]) -> list[Any]:
     from rows import ROWS
 
@@ -254,6 +282,7 @@ def main() -> None:
     parser.add_argument("--cpu-time", action="store_true", help="seconds of processors, for a busy machine")
     parser.add_argument("--json", metavar="FILE", help="also write all seconds")
     parser.add_argument("--costs", action="store_true", help="compilation, load, sizes and memory instead")
+    parser.add_argument("--compile", action="store_true", help="compilation of networks alone, beside IREE's")
     parser.add_argument("--peer", action="append", help="only these candidates; repeatable")
     for name in ("--row", "--limits", "--cost", "--path"):
         parser.add_argument(name, nargs="?", const="yes", help=argparse.SUPPRESS)
@@ -279,7 +308,9 @@ def main() -> None:
             print(f"{peer} is not installed (no {', '.join(missing(peer))}): left out")
     peers = [peer for peer in options.peer or PEERS if not missing(peer)]
     more = ["--cpu-time"] if options.cpu_time else []
-    if options.costs:
+    if options.compile:
+        every = compare_compilations(options.rows)
+    elif options.costs:
         every = compare_costs(peers, options.rows, more)
     else:
         every = compare(selected(options.rows), counts, options.rounds, peers, more)

@@ -408,11 +408,12 @@ class Compilation(Settings):
                 module = job._module(given, stop)
             except TargetsError as error:
                 refusals |= error.refusals
-                if all(known_profile(name).level_of in job.targets for name in error.refusals):
+                forms = "hl_seq" in phases_between(self.start, stop)
+                if forms and all(known_profile(name).level_of in job.targets for name in error.refusals):
                     job = replace(job, levels="first")
                     continue
                 kept = tuple([name for name in job.targets if name not in refusals])
-                if not (self.may_leave_out and kept and "hl_seq" in phases_between(self.start, stop)):
+                if not (self.may_leave_out and kept and forms):
                     raise TargetsError(refusals) from None
                 job = replace(job, targets=kept)
                 continue

@@ -32,17 +32,20 @@ def least_minor(payload: memoryview) -> int:
     checker reports.
     """
     words = struct.unpack(f"<{len(payload) // 4}I", payload[: len(payload) // 4 * 4])
-    at, found = _HEADER_WORDS, 0
+    at, found, seen = _HEADER_WORDS, 0, set[int]()
     while at < len(words):
-        size = words[at] >> 16
-        row = OP_BY_CODE.get(words[at] & 0xFFFF)
-        if row is None or not 1 <= size <= len(words) - at:
-            return 0
-        found = max(found, row.since)
-        if row.code in _ENUMERATED:
-            found = max(found, _operands_since(row.code, (*words[at : at + size], *_MISSING)))
-        at += size
-    return found
+        head = words[at]
+        if head not in seen:
+            row = OP_BY_CODE.get(head & 0xFFFF)
+            if row is None or head < 1 << 16:
+                return 0
+            found = max(found, row.since)
+            if row.code in _ENUMERATED:
+                found = max(found, _operands_since(row.code, (*words[at : at + (head >> 16)], *_MISSING)))
+            else:
+                seen.add(head)
+        at += head >> 16
+    return found if at == len(words) else 0
 
 
 def _operands_since(code: int, words: tuple[int, ...]) -> int:

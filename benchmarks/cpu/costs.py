@@ -118,6 +118,25 @@ def prepare(peer: str, program: Program, path: Path, clock: Clock) -> dict[str, 
     return {"compile": COSTS[peer][0](program, path, clock), "size": float(path.stat().st_size)}
 
 
+def compile_only(peer: str, program: Program, path: Path) -> dict[str, float]:
+    """In a process: processor and elapsed seconds of a compilation, and bytes of its file, of the program's weights and
+    of our images of native code.
+    """
+    import jax
+
+    elapsed = time.perf_counter()
+    taken = COSTS[peer][0](program, path, processor_seconds)
+    found = {"processor": taken, "elapsed": time.perf_counter() - elapsed, "size": float(path.stat().st_size)}
+    found["weights"] = float(sum(x.nbytes for x in jax.tree.leaves(program.weights)))
+    if peer == "cpu":
+        from orchestrion.schema.decoder import read_module
+        from orchestrion.schema.rows import SegmentKind
+
+        segments = read_module(path.read_bytes()).segments
+        found["images"] = float(sum(row.size for row in segments if row.kind == SegmentKind.Executable))
+    return found
+
+
 def load(peer: str, path: Path, clock: Clock, cache: Path) -> dict[str, float]:
     """In a process: seconds of the load and of the first call, and how much memory of the process they added, in bytes.
 

@@ -15,11 +15,11 @@ from orchestrion.compiler.ir.attributes import ArrayAttr, StringAttr, SymbolRef,
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Region
 from orchestrion.compiler.ir.dims import bounds
-from orchestrion.compiler.ir.equality import equal
 from orchestrion.compiler.ir.types import Attribute, FunctionType
 from orchestrion.compiler.options import Options
 from orchestrion.compiler.profiles import known_profile
 from orchestrion.compiler.sequencer import hl_seq, ll_seq
+from orchestrion.compiler.sequencer.level_code import first_with_payload
 from orchestrion.compiler.targets.library_code import code_of
 from orchestrion.compiler.targets.target import Payload, Target
 from orchestrion.schema.hal_imports import HAL_IMPORTS
@@ -46,7 +46,7 @@ def run(module: Module, options: Options) -> None:
     for op in (*rows, *(export_of(function) for function in functions), *converted):
         module.block.append(op)
     for program in programs:
-        program.erase()
+        program.detach()  # it is isolated, so nothing else has a use in it
 
 
 def _imported(programs: Sequence[hl_seq.Program]) -> list[vm.Import]:
@@ -70,24 +70,20 @@ def _distinguishing_features(program: hl_seq.Program, later: Sequence[hl_seq.Pro
 
 
 class _Payloads:
-    """Serializes executables. The programs of a target's levels have the same code: equal ones are serialized once."""
+    """Serializes executables. Those that have all of the code of another one of the first level share its payloads."""
 
     def __init__(self, target_cpu: tuple[str, ...]) -> None:
         self.target_cpu = target_cpu
-        self._made: dict[tuple[str, str], tuple[ll_seq.Executable, Sequence[Payload]]] = {}
+        self._made: dict[ll_seq.Executable, Sequence[Payload]] = {}
 
     def of(self, op: ll_seq.Executable, made_for: Target, profile: Profile) -> Sequence[Payload]:
         """The payloads of an executable. Raises TargetsError if the target refuses it."""
-        key = profile.level_of or profile.name, op.sym_name.value
-        known = self._made.get(key)
-        if known is not None and equal(known[0], op):
-            return known[1]
+        first = first_with_payload(op)
         try:
-            payloads = made_for.payloads(op, self.target_cpu)
+            self._made[op] = self._made[first] if first in self._made else made_for.payloads(op, self.target_cpu)
         except CompileError as error:
             raise TargetsError({profile.name: error.diagnostics}) from error
-        self._made[key] = op, payloads
-        return payloads
+        return self._made[op]
 
 
 class _Program:

@@ -91,7 +91,8 @@ class OpResult(Value):
     __slots__ = ("owner", "index")
 
     def __init__(self, owner: Operation, index: int, type: Type) -> None:
-        super().__init__(type)
+        self.type = type
+        self.uses: dict[tuple[Operation, int], None] = {}
         self.owner = owner
         self.index = index
 
@@ -139,6 +140,8 @@ class Operation:
     name: str
     traits: ClassVar[frozenset[Trait]] = frozenset()
     declaration: ClassVar[Declaration] = Declaration()
+    #: whether `check` depends on nothing but the types of operands and results
+    checks_types: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -157,9 +160,9 @@ class Operation:
         self._operands: list[Value] = list(operands)
         for index, value in enumerate(self._operands):
             value.uses[self, index] = None
-        self.results: tuple[OpResult, ...] = tuple(OpResult(self, i, t) for i, t in enumerate(result_types))
-        self.properties: dict[str, Attribute] = dict(properties or {})
-        self.attributes: dict[str, Attribute] = dict(attributes or {})
+        self.results: tuple[OpResult, ...] = tuple([OpResult(self, i, t) for i, t in enumerate(result_types)])
+        self.properties: dict[str, Attribute] = dict(properties) if properties else {}
+        self.attributes: dict[str, Attribute] = dict(attributes) if attributes else {}
         self.regions: list[Region] = list(regions)
         for region in self.regions:
             region.owner = self
@@ -293,7 +296,7 @@ class Operation:
 
     def drop_uses(self) -> None:
         """Drops all operands, here and in the regions."""
-        for op in self.walk():
+        for op in self.walk() if self.regions else (self,):
             op.set_operands(())
 
     def inner_blocks(self) -> Iterator[Block]:

@@ -295,7 +295,10 @@ def is_dynamic(size: Size, /) -> TypeIs[Dim]: ...
 def is_dynamic(*sizes: Size) -> bool: ...
 def is_dynamic(*sizes: Size) -> bool:
     """Whether one of the sizes depends on a call."""
-    return any(isinstance(size, Dim) for size in sizes)
+    for size in sizes:  # no generator: this is asked a hundred thousand times
+        if isinstance(size, Dim):
+            return True
+    return False
 
 
 def numbers(sizes: Iterable[Size]) -> tuple[int, ...]:

@@ -7,9 +7,10 @@ of the IR: make a new object after edits. In an unreachable block every use is v
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
+from itertools import count
 from typing import TypeVar
 
-from .core import Block, Operation, Region, Trait, Value
+from .core import Block, Operation, OpResult, Region, Trait, Value
 
 Node = TypeVar("Node", bound=Hashable)
 
@@ -23,14 +24,12 @@ class Dominance:
 
     def problem(self, value: Value, user: Operation) -> str | None:
         """Why `user` may not use `value`; None if it may."""
-        home = value.parent_block
+        definition = value.owner if isinstance(value, OpResult) else None
+        home = definition.parent if definition is not None else value.parent_block
         if home is None or home.region is None:
             return "is not in the IR any more"
-        definition = value.defining_op
-        if user.parent is home and definition is None:
-            return None
         op: Operation | None = user
-        while op is not None and (op.parent is None or op.parent.region is not home.region):
+        while op is not None and op.parent is not home and (op.parent is None or op.parent.region is not home.region):
             op = op.parent_op
             if op is not None and Trait.ISOLATED in op.traits:
                 return f"is defined outside of {op.name}, which is isolated"
@@ -41,10 +40,11 @@ class Dominance:
         return None if self.dominates(home, op.parent) else "is defined in a block that does not dominate its use"
 
     def _before(self, first: Operation, second: Operation) -> bool:
-        if first not in self._order:
+        order = self._order
+        if first not in order:
             assert first.parent is not None, "an operation of a block"
-            self._order.update((op, index) for index, op in enumerate(first.parent))
-        return self._order[first] < self._order[second]
+            order.update(zip(first.parent, count()))
+        return order[first] < order[second]
 
     def dominates(self, upper: Block, lower: Block) -> bool:
         """Whether every path to `lower` passes `upper`; both are blocks of one region."""

@@ -23,11 +23,22 @@ from .symbols import SymbolTables, references
 
 def problems(top: Operation) -> Iterator[tuple[Operation, str]]:
     """All violations in `top` and inside, with the op concerned, in text order."""
-    dominance, tables = Dominance(), SymbolTables()
+    dominance, tables, accepted = Dominance(), SymbolTables(), set[tuple[object, ...]]()
     for op in top.walk():
-        # an op's own rules may rely on the general ones
-        found = list(_messages(op, dominance, tables)) or chain(op.check(), op.check_symbols(tables))
-        for message in decided(found):
+        found = [
+            f"operand {index} {problem}"
+            for index, value in enumerate(op.operands)
+            if (problem := dominance.problem(value, op)) is not None
+        ]
+        plain = op.checks_types and not (op.properties or op.regions or op.successors)
+        types = [value.type for value in chain(op.operands, op.results)] if plain else ()
+        key = (op.__class__, len(op.operands), *types)
+        if not plain or found or key not in accepted:
+            found += _messages(op, tables)
+            # an op's own rules may rely on the general ones
+            found += () if found else decided(chain(op.check(), op.check_symbols(tables)))
+            accepted.update((key,) if plain and not found else ())
+        for message in found:
             yield op, message
 
 
@@ -55,11 +66,7 @@ def check_own(top: Operation, made_by: str) -> None:
         raise InternalError(made_by, found)
 
 
-def _messages(op: Operation, dominance: Dominance, tables: SymbolTables) -> Iterator[str]:
-    for index, value in enumerate(op.operands):
-        problem = dominance.problem(value, op)
-        if problem:
-            yield f"operand {index} {problem}"
+def _messages(op: Operation, tables: SymbolTables) -> Iterator[str]:
     if op.regions or op.successors or Trait.TERMINATOR in op.traits:
         yield from _terminators(op)
     if op.has(Trait.SYMBOL_TABLE):

@@ -7,9 +7,8 @@ they vectorize loads and stores. A quotient and a remainder of one division are 
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from math import gcd
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from orchestrion.compiler.ir.core import Value
 from orchestrion.schema.dtypes import BY_NAME
@@ -17,26 +16,33 @@ from orchestrion.schema.dtypes import BY_NAME
 from .builder import KernelBuilder
 
 
-class Constants(Protocol):
-    """Knows the constants among values, and the type of every index."""
-
-    index_type: str
-
-    def pattern(self, value: Value) -> int | None:
-        """The bits of a constant; None for any other value."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Sum:
+class Sum(NamedTuple):
     """`constant` plus each value of `terms` times its factor."""
 
     terms: Mapping[Value, int]
     constant: int
 
 
+class Constants(Protocol):
+    """Knows the constants among values, and the type of every index. `sums`: those of `sum_of` so far."""
+
+    index_type: str
+    sums: dict[Value, Sum]
+
+    def pattern(self, value: Value) -> int | None:
+        """The bits of a constant; None for any other value."""
+        ...
+
+
 def sum_of(b: Constants, value: Value) -> Sum:
     """The sum that a value of the index type computes."""
+    found = b.sums.get(value)
+    if found is None:
+        found = b.sums[value] = _sum_of(b, value)
+    return found
+
+
+def _sum_of(b: Constants, value: Value) -> Sum:
     known = b.pattern(value)
     if known is not None:
         return Sum({}, known)

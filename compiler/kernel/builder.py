@@ -12,10 +12,11 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from orchestrion.compiler.ir.attributes import IntegerAttr, StringAttr
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
-from orchestrion.compiler.ir.dims import Size, is_dynamic
+from orchestrion.compiler.ir.dims import Dim, Size
 from orchestrion.compiler.ir.locations import UNKNOWN, Location
 from orchestrion.compiler.ir.types import ScalarType, scalar
 from orchestrion.compiler.scalars.emitter import Number
@@ -29,6 +30,9 @@ from . import size_arithmetic
 from .folding import array_of, attribute_of, folded, is_nan, unchanged
 from .machine import PLAIN, Machine
 from .open_regions import OpenIf, OpenLoop, OpenWhile, Scopes
+
+if TYPE_CHECKING:
+    from .affine import Sum
 
 #: least number of ops of an expansion that becomes a function; a shorter one is about as long as its call
 LEAST_CALLED = 5
@@ -59,6 +63,8 @@ class KernelBuilder(LoweringEmitter[Value]):
         self.loc: Location = UNKNOWN
         self.numbering = Scopes()
         self.memo = Scopes()
+        #: value of the index type -> the sum that it computes (`affine.py`)
+        self.sums: dict[Value, Sum] = {}
         self._constants: dict[tuple[int, str], Value] = {}
         self._known: dict[Value, int] = {}
         #: the open regions from the entry inwards, and the number of them that contain a value
@@ -139,12 +145,13 @@ class KernelBuilder(LoweringEmitter[Value]):
             if (bits := folded(row, operands, patterns, result)) is not None:
                 return self.bits(bits, result.name)
 
-        def make() -> Operation:
+        key = (row.name, result.name, *operands)
+        found = self.numbering.get(key)
+        if found is None:
             lanes = k.length_of(operands[0])
             type = scalar(result.name) if lanes == 1 else k.vector_type(lanes, result.name)
-            return k.SCALARS[row.name](operands, [type])
-
-        return self._pure((row.name, result.name, *operands), operands, make)
+            found = self._pure(key, k.SCALARS[row.name](operands, [type]))
+        return found
 
     def expanded(self, name: str, way: Expansion, operands: Sequence[Value], result: DType) -> Value:
         """A call if the machine has functions and the expansion is long; else the ops of the expansion. Vectors are
@@ -162,8 +169,11 @@ class KernelBuilder(LoweringEmitter[Value]):
         if body_of(function).length < LEAST_CALLED:
             return super().expanded(name, way, operands, result)
         key = ("call", name, result.name, *operands)
-        properties = {"scalar": StringAttr(name)}
-        return self._pure(key, operands, lambda: k.Call(operands, [scalar(result.name)], properties=properties))
+        found = self.numbering.get(key)
+        if found is None:
+            call = k.Call(operands, [scalar(result.name)], properties={"scalar": StringAttr(name)})
+            found = self._pure(key, call)
+        return found
 
     def _chosen(self, name: str, operands: Sequence[Value]) -> Value | None:
         """The maximum or minimum of a float and a number, by one comparison; None without a number. If the comparison
@@ -178,16 +188,17 @@ class KernelBuilder(LoweringEmitter[Value]):
         found = self.select(self.op(EXTREMA[name], number, x), number, x)
         return self.op("add", found, number) if name == "maximum" and not bits else found
 
-    def _pure(self, key: Hashable, operands: Sequence[Value], make: Callable[[], Operation]) -> Value:
-        """The value of a pure op: an existing equal one, or a new one in front of the loops in which it is
-        invariant.
-        """
-        found = self.numbering.get(key)
-        if found is None:
-            level = max(self._in_loops[-1], *(self.level(operand) for operand in operands))
-            found = self.insert(make(), level).result
-            self.numbering.set(key, found, level)
-        return found
+    def _pure(self, key: Hashable, op: Operation) -> Value:
+        """Inserts a pure op in front of the loops in which it is invariant. Returns its value, which the key finds."""
+        level = self._in_loops[-1]
+        for operand in op.operands:
+            level = max(level, self._levels.get(operand, 0))
+        self._open[level].append(op)
+        op.loc, value = self.loc, op.results[0]
+        if level:
+            self._levels[value] = level
+        self.numbering.set(key, value, level)
+        return value
 
     # control
 
@@ -312,7 +323,7 @@ class KernelBuilder(LoweringEmitter[Value]):
         """A number, a size or a value as a value of the index type."""
         if isinstance(number, Value):
             return self.op("convert", number, to=self.index_type)
-        return size_arithmetic.emit(self, number) if is_dynamic(number) else self.bits(number, self.index_type)
+        return size_arithmetic.emit(self, number) if isinstance(number, Dim) else self.bits(number, self.index_type)
 
     def place(self, outer: Value, size: Size, inner: Value) -> Value:
         """outer * size + inner, of words or of indices: a position in rows of `size` elements."""

@@ -21,11 +21,14 @@ LANES: Final = 16
 GROUPS: Final = tuple(product((1, 2, 4, 8, 16, 32), (1, 2, 4, 8, 16)))
 #: fewest rows of a dot with panels of pairs; of fewer, products take less time than the panels
 FEWEST_ROWS: Final = 4
+#: rows of a tile, of two vectors of sums, whose products take as long as one takes to be added
+LATENCY: Final = 7
 #: words of a panel of columns for each row, at most, and for how many rows at least: the products of few rows take less
 #: time than a panel that the first cache does not hold
 ROW_WORDS, LEAST_ROWS = 512, 16
-#: products in the time that takes to copy an element to a panel of words and to search it
-COST_OF_COPY: Final = 13
+#: products in the time that takes to copy an element to a panel of words and to search it, of the right and the left
+#: operand; the rows, and the columns of a block share a copy
+COSTS_OF_COPIES: Final = (14, 12)
 #: fewest blocks of a dot: threads share them
 FEWEST_BLOCKS: Final = 8
 
@@ -39,7 +42,8 @@ def pair_panel_dot(task: Task) -> Schedule | None:
     if not has_pairs(dot) or columns < LANES or rows < FEWEST_ROWS:
         return None
     most, width = machine.panel_tile[0], min(machine.panel_tile[1], columns // LANES * LANES)
-    height = min(range(most, FEWEST_ROWS - 1, -1), key=lambda count: ceildiv(rows, count) * count)
+    heights = range(FEWEST_ROWS, most + 1)
+    height = min(heights, key=lambda count: ceildiv(rows, count) * max(count, LATENCY))
     words, batches = machine.panel_bytes // 4, typical(extents["b"])
     blocks = _Blocks((rows, columns), length, (height, width), words, reads_rows(dot), batches)
     fitting = [groups for groups in GROUPS if groups[1] * width <= columns and blocks.depth(groups)]
@@ -83,7 +87,7 @@ class _Blocks:
     def cost(self, groups: tuple[int, int]) -> float:
         """About the products that take as long as the dot."""
         sides = [(size, tile * group) for size, tile, group in zip(self.sizes, self.tile, groups, strict=True)]
-        blocks = prod(ceildiv(*side) for side in sides)
-        results = blocks * prod(block for _, block in sides)
-        copies = sum(1 / min(side) for side in sides)
-        return results * (1 + COST_OF_COPY * copies) * max(FEWEST_BLOCKS / (self.batches * blocks), 1)
+        blocks, (down, across) = prod(ceildiv(*side) for side in sides), (self.tile[0], sides[1][1])
+        results = ceildiv(self.sizes[0], down) * down * ceildiv(self.sizes[1], across) * across
+        copies = sum(cost / min(side) for cost, side in zip(COSTS_OF_COPIES, sides, strict=True))
+        return results * (1 + copies) * max(FEWEST_BLOCKS / (self.batches * blocks), 1)

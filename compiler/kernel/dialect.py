@@ -501,6 +501,7 @@ class Scalar(Operation):
     primitive: ClassVar[Primitive]
     output = result(is_carried)
     traits = PURE
+    checks_types = True
 
     def check(self) -> Iterator[str]:
         if not _fits(self.primitive.name, *[value.type for value in (*self.operands, self.output)]):

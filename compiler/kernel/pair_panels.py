@@ -62,8 +62,8 @@ def reads_rows(dot: DotGeneral) -> bool:
 
 def pair_panel_bytes(dot: DotGeneral, schedule: Schedule) -> int:
     """Bytes of the shared arrays of a workgroup: results, the panel of columns, and that of rows in three forms."""
-    tile, columns = schedule.count("tile", "m"), schedule.count("tile", "n") * schedule.local("n")
-    rows, slice = tile * schedule.local("m"), slice_of(dot, schedule.count("stage", "out"))
+    tile, (rows, columns) = schedule.count("tile", "m"), (schedule.block(dim) for dim in ("m", "n"))
+    slice = slice_of(dot, schedule.count("stage", "out"))
     depth, sums = prod(slice[1:]) // PAIR, rows if is_divided(slice, numbers(contracted(dot))) else tile
     return 4 * (sums * columns + depth * (columns + FORMS * (tile if reads_rows(dot) else rows)))
 
@@ -117,7 +117,7 @@ class PairPanelDot(WordPanelDot):
     def _same(self, bits: int, like: Value) -> Value:
         """A number of the type of a word or a vector of words."""
         b = self.builder
-        number = b.const(bits, "ui32")
+        number = b.word(bits)
         return number if like.type == number.type else b.vector([number] * length_of(like))
 
     # slices
@@ -126,7 +126,7 @@ class PairPanelDot(WordPanelDot):
         assert self.left is not None and self.right is not None
         b, base, (_, _, inside) = self.builder, self._base(outer, bounds), self.slice
         count = b.op("multiply", b.op("subtract", bounds[1], bounds[0]), b.index(inside))
-        self.count = b.op("convert", count, to="ui32")
+        self.count = b.word(count)
         if self.left.size == self.rows:
             self._fetch(self.left, True, outer, bounds[:2], base)
             b.barrier()
@@ -184,23 +184,23 @@ class PairPanelDot(WordPanelDot):
         invocation. `start`: the values, from the number of lanes; `combine`: the next ones, from the position of a
         vector in the array, the vector, and the values; `finish`: uses the last ones.
         """
-        b, zero, tile = self.builder, self.builder.const(0, "ui32"), self.tile[0]
-        of_rows, first = panel is self.left, b.const(0, "ui32")
+        b, zero, tile = self.builder, self.builder.word(0), self.tile[0]
+        of_rows, first = panel is self.left, b.word(0)
         if panel.deep:
-            lines, length, pitch = b.const(panel.size, "ui32"), self.count, panel.depth
+            lines, length, pitch = b.word(panel.size), self.count, panel.depth
         else:
-            lines, length, pitch = self.count, b.const(tile if of_rows else panel.size, "ui32"), panel.size
+            lines, length, pitch = self.count, b.word(tile if of_rows else panel.size), panel.size
             first = self.strip if of_rows and panel.size > tile else first
         most = self.schedule.workgroup_size if panel.deep else tile if of_rows else panel.size
         lanes = max(lanes for lanes in VECTOR_LANES if lanes <= most)
-        branch, step = b.begin_if(b.op("compare_eq", b.local_id(), zero)), b.const(lanes, "ui32")
-        loop = b.begin_loop(zero, lines, b.const(1, "ui32"), start(lanes))
-        inner = b.begin_loop(zero, length, step, loop.carried)
-        at = b.op("add", first, b.op("minimum", inner.index, b.op("subtract", length, step)))
-        at = b.op("add", b.op("multiply", loop.index, b.const(pitch, "ui32")), at)
-        words = b.load_shared_lanes(panel.array, at, lanes)
-        finish(b.end_loop(loop, b.end_loop(inner, combine(at, words, inner.carried))))
-        b.end_if(branch)
+        step = b.word(lanes)
+        with b.when(b.op("compare_eq", b.local_id(), zero)):
+            loop = b.begin_loop(zero, lines, b.word(1), start(lanes))
+            inner = b.begin_loop(zero, length, step, loop.carried)
+            at = b.op("add", first, b.op("minimum", inner.index, b.op("subtract", length, step)))
+            at = b.place(loop.index, pitch, at)
+            words = b.load_shared_lanes(panel.array, at, lanes)
+            finish(b.end_loop(loop, b.end_loop(inner, combine(at, words, inner.carried))))
 
     def _search(self, panel: Panel) -> None:
         """Finds the least exponent in a panel of columns, or in the rows of this strip, or 1 less if that number is a
@@ -222,17 +222,16 @@ class PairPanelDot(WordPanelDot):
             half = b.op("unchecked_shift_right_arithmetic", found[0], b.const(BF16_SHIFT, "i32"))
             magnitude = b.op("add", half, b.const(_HALF, "i32"))
             exponent = b.op("unchecked_shift_right_arithmetic", magnitude, b.const(_FRACTION, "i32"))
-            b.store_shared(exponent, self.exponents, b.const(0 if panel is self.left else 1, "ui32"))
+            b.store_shared(exponent, self.exponents, b.word(0 if panel is self.left else 1))
 
-        branch = b.begin_if(b.has_pair_products())
-        self._each_vector(panel, lambda lanes: [b.vector([b.const(2**31 - 1, "i32")] * lanes)] * PAIR, least, keep)
-        b.barrier()  # the exponent is there
-        b.end_if(branch)
+        with b.when(b.has_pair_products()):
+            self._each_vector(panel, lambda lanes: [b.vector([b.const(2**31 - 1, "i32")] * lanes)] * PAIR, least, keep)
+            b.barrier()  # the exponent is there
 
     def _is_exact(self) -> Value:
         """Whether no element is subnormal, and no sum of products can be."""
         b = self.builder
-        both = [b.load_shared(self.exponents, b.const(at, "ui32")) for at in range(len(self.dot.operands))]
+        both = [b.load_shared(self.exponents, b.word(at)) for at in range(len(self.dot.operands))]
         tests = [b.op("compare_ge", value, b.const(1, "i32")) for value in both]
         tests.append(b.op("compare_ge", b.op("add", *both), b.const(LEAST_EXPONENTS, "i32")))
         return reduce(partial(b.op, "and"), tests)
@@ -263,10 +262,10 @@ class PairPanelDot(WordPanelDot):
         """Asks caches for the rows of the next strip, of which each tile takes some, at a place of the products."""
         b, (*outer, word) = self.builder, reduced
         rows = max(self.tile[0] // (self.columns // self.tile[1]), 1)
-        own = b.op("unchecked_remainder", b.op("convert", word, to="ui32"), b.const(rows, "ui32"))
-        row = b.op("add", b.op("multiply", self.tile_column, b.const(rows, "ui32")), own)
+        own = b.op("unchecked_remainder", b.word(word), b.word(rows))
+        row = b.place(self.tile_column, rows, own)
         place = b.op("multiply", word, b.index(PAIR))
-        b.prefetch(self._load(True, b.op("add", row, b.const(self.tile[0], "ui32")), [*outer, place]).output)
+        b.prefetch(self._load(True, b.op("add", row, b.word(self.tile[0])), [*outer, place]).output)
 
     @property
     def reads_columns(self) -> bool:
@@ -280,17 +279,20 @@ class PairPanelDot(WordPanelDot):
         """
         b, depth, size = self.builder, self.slice[1], self.sizes[0]
         strips = ceildiv(min(self.rows, int(typical(self.row_count))), self.tile[0])
-        strip = b.op("unchecked_divide", self.strip, b.const(self.tile[0], "ui32"))
-        number = b.op("add", b.op("multiply", b.op("convert", strip, to=b.index_type), b.index(depth)), place)
+        strip = b.op("unchecked_divide", self.strip, b.word(self.tile[0]))
+        number = b.place(b.index(strip), depth, place)
         next = b.op("add", base, b.index(depth))
         is_behind = b.op("compare_ge", next, b.index(size))
         word = b.select(is_behind, b.index(0), next)
-        column = b.op("multiply", self.tile_column, b.const(self.tile[1], "ui32"))
-        column = b.op("add", column, b.select(is_behind, b.const(self.columns, "ui32"), b.const(0, "ui32")))
+        after = b.op("add", self.start, b.index(self.columns))
+        after = b.select(b.op("compare_ge", after, b.index(self.column_count)), b.index(0), after)
+        column = b.op("multiply", self.tile_column, b.word(self.tile[1]))
+        column = b.op("add", b.select(is_behind, after, self.start), b.index(column))
         for at in range(PAIR if strips == 1 else 1):
             row = b.op("unchecked_divide", b.op("multiply", number, b.index(PAIR)), b.index(strips))
             row = b.op("add", b.op("multiply", word, b.index(PAIR)), b.op("add", row, b.index(at)))
-            b.prefetch(self._load(False, column, [row]).output)
+            (value,) = self.elemental.run(self._factors(None, column)(False, [row]))
+            b.prefetch(self._load_of(value).output)
 
     def _products(self, rows: int, zeros: Sequence[Value], factors: Callable[[Sequence[Value]], Scalars]) -> Reduction:
         b, lanes = self.builder, self.lanes

@@ -363,7 +363,10 @@ class PanelDot(DotBlock):
 
     def _load(self, left: bool, number: Value, along: Sequence[Value]) -> Load:
         """The load of an element of an operand that is read, and perhaps widened."""
-        op = PanelDot._factor(self, left, number, along).defining_op
+        return self._load_of(PanelDot._factor(self, left, number, along))
+
+    def _load_of(self, value: Value) -> Load:
+        op = value.defining_op
         while isinstance(op, Scalar):
             op = op.operands[0].defining_op
         assert isinstance(op, Load), "an operand that is read gives loads"

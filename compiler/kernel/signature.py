@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.attributes import DictAttr, StringAttr
-from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.ir.core import Block, Operation
+from orchestrion.compiler.sequencer.level_code import code_of
 from orchestrion.compiler.sequencer.ll_seq import Entry
 from orchestrion.schema.dtypes import BOOL, BY_NAME, FLOAT, DType
 
@@ -47,9 +48,10 @@ def signature_of(entry: Entry) -> Signature:
     size = entry.workgroup_size
     if size is None or len(size) != 3 or min(size.ints) < 1:
         raise _wrong(entry, f"has the workgroup size {size}: it was not lowered")
-    _check_body(entry)
-    ops = list(entry.walk())
-    elements = _element_types(entry, ops)
+    block = code_of(entry)
+    ops = [op for top in block for op in top.walk()]
+    _check_body(entry, block, ops)
+    elements = _element_types(block, ops)
     bindings = [
         BindingUse(_access(entry, item) != "read", elements.get(ordinal), *place)
         for ordinal, (item, place) in enumerate(zip(entry.bindings, entry.places(), strict=True))
@@ -67,22 +69,21 @@ def signature_of(entry: Entry) -> Signature:
     )
 
 
-def _check_body(entry: Entry) -> None:
+def _check_body(entry: Entry, block: Block, ops: Sequence[Operation]) -> None:
     """Checks that the body is kernel IR, so that a target can render every op of it."""
-    if len(entry.body.blocks) != 1 or not isinstance(entry.body.block.last, k.Return):
+    if not isinstance(block.last, k.Return):
         raise _wrong(entry, "needs a body of one block that ends with kernel.return")
-    block = entry.body.block
-    for op in block.walk():
+    for op in ops:
         if op.name not in k.DIALECT.ops or (isinstance(op, k.Return) and op is not block.last):
             raise _wrong(op, "has no place in the body of a kernel")
     if len(entry.bindings) != len(block.arguments):
         raise _wrong(entry, f"has {len(entry.bindings)} bindings and {len(block.arguments)} arguments")
 
 
-def _element_types(entry: Entry, ops: Sequence[Operation]) -> dict[int, DType]:
+def _element_types(block: Block, ops: Sequence[Operation]) -> dict[int, DType]:
     """Binding -> the type of the elements that are loaded from it or stored to it. There must be only one."""
     elements: dict[int, DType] = {}
-    ordinals = {argument: ordinal for ordinal, argument in enumerate(entry.body.block.arguments)}
+    ordinals = {argument: ordinal for ordinal, argument in enumerate(block.arguments)}
     for op in ops:
         if isinstance(op, k.Load | k.LoadLanes | k.LoadBytes | k.Store | k.StoreBits | k.StoreVector):
             value = op.results[0] if op.results else op.operands[0]
@@ -99,15 +100,11 @@ def _dtypes(ops: Sequence[Operation], elements: dict[int, DType]) -> Iterator[DT
     """
     for dtype in elements.values():
         yield BY_NAME["ui8"] if dtype.kind == BOOL else dtype
+    made = {value.type: value for op in ops for value in op.results}
+    yield from (k.dtype_of(value) for type, value in made.items() if k.is_carried(type))
     for op in ops:
-        yield from _computed(op)
-
-
-def _computed(op: Operation) -> Iterator[DType]:
-    """The types of the results of an op, and of the ops in a function that it calls."""
-    yield from (k.dtype_of(value) for value in op.results if k.is_carried(value.type))
-    if isinstance(op, k.Call):
-        yield from body_of(Function.of(op)).dtypes
+        if isinstance(op, k.Call):
+            yield from body_of(Function.of(op)).dtypes
 
 
 def _feature(dtype: DType) -> str | None:

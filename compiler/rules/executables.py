@@ -12,6 +12,7 @@ from orchestrion.compiler.ir.core import Operation, UnregisteredOp
 from orchestrion.compiler.ir.dims import symbols_of
 from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.sequencer import ll_seq
+from orchestrion.compiler.sequencer.level_code import with_code
 from orchestrion.compiler.stablehlo.ops.base import StablehloOp
 
 from .engine import Rules
@@ -33,6 +34,21 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
         if op.binding_types is not None and not is_binding_types(op.binding_types, len(op.bindings)):
             yield f"binding_types {op.binding_types} must be the type of a tensor, or none, per binding"
         yield from _specialized(op, tables)
+        if op.code is not None:
+            yield from _code(op)
+
+
+def _code(op: ll_seq.Entry) -> Iterator[str]:
+    """The code of an entry without code of its own is that of an entry with the same bindings, elsewhere."""
+    if [type(inner) for inner in op.body.block] != [ll_seq.End]:
+        yield f"has code of its own, and names that of program {op.code}"
+    found = with_code(op)
+    if found is None:
+        yield f"program {op.code} has no code of an executable and an entry of these names"
+        return
+    for name in ("workload", "workgroup_size", "bindings", "dims", "predicate", "specialized"):
+        if found.get(name) != op.get(name):
+            yield f"its {name} is {op.get(name)}, where its code is {found.get(name)}"
 
 
 def _specialized(op: ll_seq.Entry, tables: SymbolTables) -> Iterator[str]:

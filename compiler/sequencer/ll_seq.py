@@ -106,6 +106,8 @@ class Entry(Operation):
     `shared`, where devices bind few buffers: per binding the number of the device's binding that it lies in. The byte
     offset of each binding that shares one is a further parameter word, in their order behind the symbols.
 
+    `code`, after lowering: the program of the first level whose entry of the same name has the code of this one.
+
     `specialized` is a list of `Specialization`s: entries that replace this one in calls with small sizes. The first one
     whose bound holds is dispatched. They compute the same results with other code and another number of invocations.
     """
@@ -123,6 +125,7 @@ class Entry(Operation):
     specialized = optional(ArrayAttr)
     predicate = optional(IntegerAttr)
     shared = optional(DenseArray)
+    code = optional(StringAttr)
     body = region()
     traits = frozenset({Trait.ISOLATED, Trait.SYMBOL, Trait.ONE_BLOCK})
 

@@ -10,6 +10,7 @@ from orchestrion.compiler.kernel.choose import Choice, choose
 from orchestrion.compiler.kernel.lower import lower_entry
 from orchestrion.compiler.kernel.signature import Signature, signature_of
 from orchestrion.compiler.profiles import DEFAULT
+from orchestrion.compiler.sequencer.level_code import code_of
 from orchestrion.compiler.sequencer.ll_seq import Entry, Executable
 
 from .target import Target
@@ -41,7 +42,7 @@ class Lowered(NamedTuple):
         entries = executable.body.block.of(Entry)
         signatures = [signature_of(entry) for entry in entries]
         return cls(
-            [(entry.body.block, signature) for entry, signature in zip(entries, signatures, strict=True)],
+            [(code_of(entry), signature) for entry, signature in zip(entries, signatures, strict=True)],
             frozenset[str]().union(*(signature.features for signature in signatures)),
             max(signature.shared_bytes for signature in signatures),
         )

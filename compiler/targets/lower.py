@@ -3,31 +3,26 @@
 An entry first notes which ops of the source it computes, and the tensor types of its bindings, because its body will
 not show them. Profiles name the ops, and a comparison of two devices needs the types to read the bytes of a binding.
 
-The programs of a target's levels have the same bodies, which are lowered once.
+The programs of a target's levels have the same bodies. Those of the first level are lowered, and the entries of the
+others name them (`sequencer/level_code.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Sequence
 
 from orchestrion.compiler.errors import CompileError, Diagnostic, TargetsError
-from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
-from orchestrion.compiler.ir.core import Operation
-from orchestrion.compiler.ir.printer import print_module
-from orchestrion.compiler.ir.types import Attribute
 from orchestrion.compiler.options import Options
 from orchestrion.compiler.profiles import known_profile
 from orchestrion.compiler.sequencer import hl_seq, ll_seq
+from orchestrion.compiler.sequencer.level_code import counterpart, same_body, take_code
 from orchestrion.compiler.stablehlo.ops.custom_call import CustomCall
 from orchestrion.schema.profiles import PROFILES, Profile
 
 from .entry_notes import name_source_ops, note_binding_types
+from .kernel_target import KernelTarget
 from .library_code import code_of
-
-#: the property of entries in which those of the levels of a target differ
-SHARED: Final = "shared"
 
 
 def run(module: Module, options: Options) -> None:
@@ -37,13 +32,17 @@ def run(module: Module, options: Options) -> None:
     """
     found: dict[str, list[Diagnostic]] = {}
     programs = hl_seq.programs_of(module)
-    lowered = _Lowered({program.profile for program in programs})
     work = [(entry, program) for program in programs for entry in program.walk(ll_seq.Entry)]
+    firsts = _firsts(work, programs)
     for number, (entry, program) in enumerate(work, 1):
         options.steps.part(number, len(work))
+        first = firsts.get(entry)
+        if first is not None and first.workgroup_size is not None:
+            take_code(entry, first)
+            continue
         name_source_ops(entry)
         note_binding_types(entry)
-        refused = lowered.lower(entry, program)
+        refused = _lower(entry, program)
         if refused and options.recorder is not None:
             options.recorder.refused(program.profile, refused)
         if refused:
@@ -52,44 +51,25 @@ def run(module: Module, options: Options) -> None:
         raise TargetsError(found)
 
 
-class _Lowered:
-    """Entries that were lowered for a level of a target, from which those of its other levels are copied."""
-
-    def __init__(self, profiles: set[str]) -> None:
-        firsts = {name: known_profile(name).level_of or name for name in profiles}
-        self._firsts = {name: first for name, first in firsts.items() if [*firsts.values()].count(first) > 1}
-        self._made: dict[tuple[str, str, str], list[Operation]] = {}
-
-    def lower(self, entry: ll_seq.Entry, program: hl_seq.Program) -> list[Diagnostic]:
-        """Lowers an entry. Returns the diagnostics if its target cannot."""
-        first = self._firsts.get(program.profile)
-        if first is None:
-            return _lower(entry, program)
-        shared = entry.properties.pop(SHARED, None)
-        key = first, program.machine_name, print_module(entry, locations=False)
-        known = self._made.get(key)
-        if known is not None:
-            for op in known:
-                _set_shared(Builder.before(entry).insert(op.clone()), shared)
-            entry.erase()
-            return []
-        refused = _lower(entry, program)
-        made: list[Operation] = [entry]
-        for _ in entry.specialized or ():
-            following = made[-1].next_op
-            assert following is not None, "specializations follow their entry"
-            made.append(following)
-        for op in made:
-            _set_shared(op, shared)
-        if not refused:
-            self._made[key] = made
-        return refused
+def _firsts(
+    work: Sequence[tuple[ll_seq.Entry, hl_seq.Program]], programs: Sequence[hl_seq.Program]
+) -> dict[ll_seq.Entry, ll_seq.Entry]:
+    """Entry of a further level of a target -> the entry of the first level with the same body."""
+    known = {(program.profile, program.machine_name): program for program in programs}
+    levels = {program: known.get((known_profile(name).level_of, machine)) for (name, machine), program in known.items()}
+    found: dict[ll_seq.Entry, ll_seq.Entry] = {}
+    for entry, program in work:
+        first_level = levels[program]
+        first = None if first_level is None else counterpart(entry, first_level)
+        if first is not None and _renders_kernels(entry, program) and same_body(first, entry):
+            found[entry] = first
+    return found
 
 
-def _set_shared(entry: Operation, shared: Attribute | None) -> None:
-    entry.properties.pop(SHARED, None)
-    if shared is not None:
-        entry.properties[SHARED] = shared
+def _renders_kernels(entry: ll_seq.Entry, program: hl_seq.Program) -> bool:
+    """Whether the code of an entry becomes `kernel` IR."""
+    made_for, _ = code_of(known_profile(program.profile), [entry])
+    return isinstance(made_for, KernelTarget)
 
 
 def _lower(entry: ll_seq.Entry, program: hl_seq.Program) -> list[Diagnostic]:

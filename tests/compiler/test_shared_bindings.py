@@ -49,6 +49,44 @@ def test_compilation_goes_on_from_the_text(ll_seq: str) -> None:
     assert writer.write(Compilation(start="ll_seq").rows(read_source(ll_seq, (), {}))) == writer.write(whole)
 
 
+@pytest.fixture(scope="module")
+def executables() -> str:
+    return Compilation(targets=("spirv",)).text(read_source(TEXT, (), {}), "executables")
+
+
+def test_only_the_first_level_holds_code(executables: str) -> None:
+    first, least = executables.split('sym_name = "spirv_least"')
+    assert "kernel.load" in first and "kernel.load" not in least and 'code = "spirv"' in least
+    whole = Compilation(targets=("spirv",)).rows(read_source(TEXT, (), {}))
+    again = Compilation(start="executables").rows(read_source(executables, (), {}))
+    assert writer.write(again) == writer.write(whole)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('code = "spirv"', 'code = "opencl"', 'program "opencl" has no code of an executable'),
+        ('code = "spirv"', 'code = "spirv_least"', 'program "spirv_least" has no code'),
+        ('code = "spirv", ', "", "needs a body of one block that ends with kernel.return"),
+        ("workgroup_size = array<i64: 64, 1, 1>", "workgroup_size = array<i64: 32, 1, 1>", "its workgroup_size is"),
+    ],
+)
+def test_code_that_is_not_there(old: str, new: str, message: str, executables: str) -> None:
+    first, least = executables.split('sym_name = "spirv_least"')
+    assert old in least
+    with pytest.raises(CompileError, match=message):
+        text = f'{first}sym_name = "spirv_least"{least.replace(old, new)}'
+        Compilation(start="executables").rows(read_source(text, (), {}))
+
+
+def test_code_stands_in_one_place(executables: str) -> None:
+    first, least = executables.split('sym_name = "spirv_least"')
+    first = first.replace("workgroup_size", 'code = "spirv_least", workgroup_size', 1)
+    text = f'{first}sym_name = "spirv_least"{least}'
+    with pytest.raises(CompileError, match='has code of its own, and names that of program "spirv_least"'):
+        Compilation(start="executables").rows(read_source(text, (), {}))
+
+
 def test_a_program_is_the_same_alone_and_beside_its_first_level() -> None:
     alone = Compilation(targets=("spirv_least",)).rows(read_source(TEXT, (), {}))
     both = Compilation(targets=("spirv",)).rows(read_source(TEXT, (), {}))

@@ -159,19 +159,23 @@ def test_products_of_bytes_in_c(compiler_of: str, turned: bool, tmp_path: Path) 
     np.testing.assert_array_equal(got, x.astype(np.int32) @ y.astype(np.int32))
 
 
-def test_products_of_bf16_in_c(tmp_path: Path) -> None:
+@pytest.mark.parametrize("rows", [21, 2])
+@pytest.mark.parametrize("turned", [False, True])
+def test_products_of_bf16_in_c(tmp_path: Path, rows: int, turned: bool) -> None:
     """C widens bf16: code for products of pairs is left out. Numbers are exact, and so are their sums."""
     need("gcc")
     random = np.random.default_rng(1)
-    x, y = (random.integers(-8, 9, shape).astype(jax.numpy.bfloat16) for shape in ((21, 68), (68, 40)))
+    x, y = (random.integers(-8, 9, shape).astype(jax.numpy.bfloat16) for shape in ((rows, 132), (132, 272)))
+    y = y.T.copy() if turned else y
 
     def function(x: Any, y: Any) -> Any:
-        return jax.numpy.matmul(x, y, preferred_element_type=np.float32)
+        return jax.numpy.matmul(x, y.T if turned else y, preferred_element_type=np.float32)
 
     program = c_program(jax.jit(function).lower(x, y), tmp_path)
     assert "f32x16_multiply_add(" in program.files["model.c"] and "pairs" not in program.files["model.c"]
     (got,) = program.build(*BUILDS["gcc"])(x, y)
-    np.testing.assert_array_equal(got, x.astype(np.float32) @ y.astype(np.float32))
+    right = y.T if turned else y
+    np.testing.assert_array_equal(got, x.astype(np.float32) @ right.astype(np.float32))
 
 
 @pytest.mark.parametrize("program", BATCHED, ids=lambda program: program.name)

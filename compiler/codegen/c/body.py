@@ -10,7 +10,7 @@ from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.kernel import dialect as k
 from orchestrion.compiler.targets.c_text.body import BodyText
 from orchestrion.compiler.targets.cpu.forms import Forms
-from orchestrion.schema.dtypes import FLOAT
+from orchestrion.schema.dtypes import BY_NAME, FLOAT
 
 from .language import LANGUAGE
 from .vectors import ARITHMETIC
@@ -188,8 +188,8 @@ class CBody(BodyText):
 
     def load_bytes(self, op: k.LoadBytes) -> None:
         word, place = f"word_{op.element.value}", f"{self.names[op.binding]} + {self._operand(op.index)}"
-        lanes = k.length_of(op.output)
-        words = [f"{word}({place} + {4 * lane}u)" if lane else f"{word}({place})" for lane in range(lanes)]
+        lanes, apart = k.length_of(op.output), 4 // BY_NAME[op.element.value].itemsize
+        words = [f"{word}({place} + {apart * lane}u)" if lane else f"{word}({place})" for lane in range(lanes)]
         self._define(op.output, words[0] if lanes == 1 else self.joined(op.output, words))
 
     def store_vector(self, op: k.StoreVector) -> None:

@@ -169,6 +169,11 @@ _WORD_OF_BYTES = """INLINE uint32_t word_{t}(const mem_{t} *m)
          (uint32_t)(uint8_t)m[3] << 24;
 }}
 """
+_WORD_OF_HALVES = """INLINE uint32_t word_{t}(const mem_{t} *m)
+{{
+  return (uint32_t)(uint16_t)m[0] | (uint32_t)(uint16_t)m[1] << 16;
+}}
+"""
 _SMALLER = "INLINE {T} smaller_{t}({T} x, {T} y) {{ return x < y ? x : y; }}\n"
 
 #: pattern of a name -> makes the text that defines it, from the groups of the pattern
@@ -187,6 +192,7 @@ _HELPERS: Final[tuple[tuple[str, Callable[..., str]], ...]] = (
     (r"multiply_add_(f32|f64)", _float(_MULTIPLY_ADD)),
     (r"nan_or_(gt|lt)_(f32|f64)", _nan_or),
     (r"word_(u?i8)", lambda t: _WORD_OF_BYTES.format(t=t)),
+    (r"word_(u?i16)", lambda t: _WORD_OF_HALVES.format(t=t)),
     (r"smaller_(ui32|ui64)", lambda t: _SMALLER.format(t=t, T=LANGUAGE.types[t])),
 )
 _WORD = re.compile(r"[a-z]\w*", re.ASCII)

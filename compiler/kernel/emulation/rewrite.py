@@ -26,6 +26,7 @@ from orchestrion.compiler.kernel import dialect as k
 from orchestrion.compiler.kernel.affine import aligned
 from orchestrion.compiler.kernel.builder import KernelBuilder
 from orchestrion.compiler.scalars.math.number import Number
+from orchestrion.compiler.sequencer.level_code import code_of
 from orchestrion.compiler.sequencer.ll_seq import Entry, Executable
 from orchestrion.schema.dtypes import BOOL, BY_NAME, DType
 
@@ -45,13 +46,14 @@ def emulate(executable: Operation, features: frozenset[str]) -> Operation:
         if isinstance(entry, Entry):
             assert entry.workgroup_size is not None
             size = prod(entry.workgroup_size.ints)
-            block.append(_with_body(entry, _Rewriter(entry.body.block, widths, size).rewritten()))
+            block.append(_with_body(entry, _Rewriter(code_of(entry), widths, size).rewritten()))
     return _with_body(executable, block)
 
 
 def _with_body(op: Operation, body: Block) -> Operation:
     """A copy of an entry or executable with another body, without dead code."""
-    made = type(op)([], [], op.properties, op.attributes, [Region([body])], loc=op.loc)
+    properties = {name: value for name, value in op.properties.items() if name != "code"}
+    made = type(op)([], [], properties, op.attributes, [Region([body])], loc=op.loc)
     erase_dead(made)
     return made
 

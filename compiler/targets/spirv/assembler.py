@@ -6,7 +6,8 @@ and memory determine the capabilities.
 """
 
 import struct
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
+from typing import Any
 
 from orchestrion.schema import spirv
 from orchestrion.schema.dtypes import BOOL, FLOAT, DType
@@ -29,6 +30,7 @@ class Assembler:
         self.bound = 1
         self._sections: dict[str, list[list[int]]] = {section: [] for section in spirv.SECTIONS}
         self._declared: dict[Hashable, int] = {}
+        self._scalars: dict[str, int] = {}
         self._capabilities: set[str] = {"Shader"}
 
     @property
@@ -44,13 +46,17 @@ class Assembler:
 
     def add(self, name: str, *operands: Operand) -> list[int]:
         """Appends an instruction to its section. The caller may extend the returned words."""
-        return self.add_to(spirv.OP_BY_NAME[name].section, name, *operands)
+        row = spirv.OP_BY_NAME[name]
+        return self._append(row.section, row.code, operands)
 
     def add_to(self, section: str, name: str, *operands: Operand) -> list[int]:
         """Appends an instruction to a section."""
-        words = [spirv.OP_BY_NAME[name].code]
-        for operand in operands:
-            words.extend(_string(operand) if isinstance(operand, str) else [operand])
+        return self._append(section, spirv.OP_BY_NAME[name].code, operands)
+
+    def _append(self, section: str, code: int, operands: Sequence[Operand]) -> list[int]:
+        words: list[Any] = [code, *operands]
+        if str in map(type, operands):
+            words = [word for part in words for word in (_string(part) if isinstance(part, str) else (part,))]
         self._sections[section].append(words)
         return words
 
@@ -67,9 +73,9 @@ class Assembler:
         self._head()
         words = [spirv.MAGIC, spirv.VERSION, 0, self.bound, 0]
         for section in spirv.SECTIONS:
-            for instruction in self._sections[section]:
-                words.append(len(instruction) << 16 | instruction[0])
-                words.extend(instruction[1:])
+            for code, *operands in self._sections[section]:
+                words.append(len(operands) + 1 << 16 | code)
+                words += operands
         return struct.pack(f"<{len(words)}I", *words)
 
     def _head(self) -> None:
@@ -105,6 +111,12 @@ class Assembler:
 
     def scalar(self, dtype: DType) -> int:
         """The type of a scalar value."""
+        found = self._scalars.get(dtype.name)
+        if found is None:
+            found = self._scalars[dtype.name] = self._scalar(dtype)
+        return found
+
+    def _scalar(self, dtype: DType) -> int:
         if dtype.kind == BOOL:
             return self.once("OpTypeBool")
         need = _NEEDS.get((dtype.kind == FLOAT, dtype.bits))

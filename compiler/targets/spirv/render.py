@@ -152,7 +152,7 @@ class FunctionWords:
             _OPS[op.name](self, op)
 
     def scalar_op(self, op: k.Scalar) -> None:
-        if not k.is_vector(op.output.type):
+        if k.is_scalar(op.output.type):
             self.ids[op.output] = self._applied(op, self._ids(op))
             return
         lanes = zip(*(self.vectors[operand] for operand in op.operands), strict=True)
