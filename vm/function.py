@@ -39,7 +39,7 @@ from .errors import (
 )
 from .exports import Export, Value
 from .fence import Future
-from .interop import IMPORT_BYTES, import_array, is_foreign
+from .interop import IMPORT_BYTES, REPEATED_BYTES, import_array, is_foreign
 from .on_device import Donated, OnDeviceCalls
 from .result_memory import RESULT_BYTES, ResultMemory
 from .slots import ImportSlot, Slot, is_readable, slot_over
@@ -366,13 +366,13 @@ class Function:
             self.release()  # before the context, which counts the memory that is not released
 
     def _input(self, place: int) -> Slot:
-        """The slot of an argument; without elements if `_argument` imports its arrays."""
+        """The slot of an argument; without elements if `_argument` may import its arrays."""
         slot = self._slot(self.export.arguments[place], MemoryUse.INPUT)
-        return slot._replace(elements=None) if self._imports(place, slot.nbytes) else slot
+        return slot._replace(elements=None) if self._imports(place, slot.nbytes, REPEATED_BYTES) else slot
 
-    def _imports(self, place: int, nbytes: int) -> bool:
+    def _imports(self, place: int, nbytes: int, least: int = IMPORT_BYTES) -> bool:
         """Whether an array is used where it is: a large one that the program only reads, on the host's memory."""
-        large = nbytes >= IMPORT_BYTES and place not in self.export.aliases
+        large = nbytes >= least and place not in self.export.aliases
         return large and self.device.info.limits.uses_host_addresses
 
     def _lendable_results(self) -> tuple[ResultMemory | None, ...]:
@@ -448,11 +448,12 @@ class Function:
         slot = self._inputs[place]
         array = as_array(x, value.dtype, slot.shape, what)
         foreign = is_foreign(x) and array.nbytes >= IMPORT_BYTES and place not in self.export.aliases
-        if foreign or self._imports(place, array.nbytes):
-            if import_slots is not None and array is x:
-                view = import_slots.setdefault(place, ImportSlot()).import_array(self.device, array, value.dtype)
-            else:
-                view = import_array(self.device, array, value.dtype)
+        reused = None
+        if import_slots is not None and array is x and self._imports(place, array.nbytes, REPEATED_BYTES):
+            reused = import_slots.setdefault(place, ImportSlot())
+        if foreign or self._imports(place, array.nbytes) or reused is not None and reused.repeats(array):
+            importer = import_array if reused is None else reused.import_array
+            view = importer(self.device, array, value.dtype)
             if isinstance(view, BufferView):
                 return view
         self._write(slot.view, array)

@@ -50,6 +50,9 @@ class ImportSlot:
 
     It keeps no array alive, so its view is valid only while the caller holds an array over the memory. Calls that
     return before their work has ended, or whose results stay on the device, must not use it.
+
+    An import that is used once costs more than a copy of up to `IMPORT_BYTES`, so such an array is imported only if it
+    is where the array of the call before was (`repeats`).
     """
 
     __slots__ = ("_address", "_view")
@@ -72,3 +75,8 @@ class ImportSlot:
         if isinstance(found, BufferView):
             self._address, self._view = array.ctypes.data, found
         return found
+
+    def repeats(self, array: Array) -> bool:
+        """Whether the array is where the one of the last call was; the next call compares with this one."""
+        before, self._address, self._view = self._address, array.ctypes.data, None
+        return before == self._address

@@ -14,9 +14,11 @@ from typing import Final
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.flow.kinds import ATTENTION
 from orchestrion.compiler.flow.layout import layout_of
+from orchestrion.compiler.flow.structure import fastest_axis
 from orchestrion.compiler.ir.dims import Size, bounds, ceildiv, is_dynamic, is_less, typical
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
+from orchestrion.compiler.stablehlo.ops.reducers import is_commutative
 from orchestrion.schema.dtypes import BY_NAME
 
 from .body import Body
@@ -40,6 +42,10 @@ from .task import FEW_ROWS_TILE, LONG_REDUCTION, MAX_TILE_OPS, Code, Task, edge_
 TILES_PER_WORKGROUP = 32
 #: invocations that share a reduction of static length
 REDUCTION_LANES = 128
+#: vectors of such invocations, if they are lanes of vectors: steps wait for each other, and rows are read in order
+REDUCTION_VECTORS = 2
+#: invocations of a workgroup that reads pieces of rows, and the fewest results for them
+COLUMN_LANES, MANY_COLUMNS = 128, 2048
 #: most elements of an encoded result that one invocation computes
 MAX_RUN = 32
 #: fewest results of a tile that shares its loads well, at most one load per two products
@@ -193,15 +199,31 @@ def shared_reduction(task: Task) -> Schedule | None:
         return None
     if machine.panel_bytes and not task.reduces_neighbours and typical(task.results) >= machine.simd:
         return None  # in native code, invocations are lanes of vectors, which load neighbours in memory
-    length = body.extents["k"]
+    length, adds_vectors = body.extents["k"], _adds_vectors(task)
     lanes = lanes_per_reduction(task.results) if is_dynamic(length) else REDUCTION_LANES
     if not task.is_long_and_few and longest(length, machine) <= max_elements(machine):
-        if is_dynamic(length) or length < LONG_REDUCTION or not task.leaves_units_idle:
+        if is_dynamic(length) or length < LONG_REDUCTION or not (task.leaves_units_idle or adds_vectors):
             return None
         if not task.reduces_neighbours:
             return None
         lanes = machine.subgroup
+    if adds_vectors and not is_dynamic(length):
+        lanes = REDUCTION_VECTORS * machine.simd
     return Schedule.of(Step("bind", "grid", "workgroup"), Step("reduce", "k", "tree", lanes)) if lanes > 1 else None
+
+
+def _adds_vectors(task: Task) -> bool:
+    """Whether vectors have neighbours of a reduction, in memory and in an order that does not matter."""
+    hero = task.body.hero
+    if not task.machine.lanes or not isinstance(hero, Reduce) or not is_commutative(hero.body.block):
+        return False
+    return task.reduces_neighbours and all(fastest_axis(value) in hero.dimensions.ints for value in hero.inputs)
+
+
+def _is_wide(hero: Reduce) -> bool:
+    """Whether a piece of a row for a workgroup lies behind the reduced axes."""
+    shape = tensor_of(hero.inputs[0]).shape
+    return typical(prod(shape[max(hero.dimensions.ints, default=-1) + 1 :])) >= COLUMN_LANES
 
 
 def each_element(task: Task) -> Schedule | None:
@@ -212,6 +234,8 @@ def each_element(task: Task) -> Schedule | None:
     unrolled = task.unrolled if isinstance(hero, DotGeneral) else None
     if isinstance(hero, Reduce) and typical(task.body.extents["k"]) >= LONG_REDUCTION and is_loaded(hero):
         unrolled = Step("unroll", "k", count=machine.reduction_run)
+    if machine.lanes and isinstance(hero, Reduce) and typical(task.results) >= MANY_COLUMNS and _is_wide(hero):
+        return Schedule.of(Step("bind", "grid", "invocation", COLUMN_LANES), unrolled)
     if not task.leaves_units_idle:
         return Schedule.of(*THREAD.steps, unrolled)
     if isinstance(hero, DotGeneral) and machine.reduction_run * task.code.ops <= MAX_TILE_OPS:

@@ -109,10 +109,11 @@ def panel_dot(task: Task) -> Schedule | None:
     operand = {"m": (dot.lhs, dims.lhs_contract), "n": (dot.rhs, dims.rhs_contract)}
     rows = typical(extents[down])
     read, contract = operand[across]
-    in_order = fastest_axis(read) not in contract and is_read(read)
+    packed = packed_tile(dot, 0 if across == "m" else 1)
+    in_order = (packed is not None or fastest_axis(read) not in contract) and is_read(read)
     tile = panel_tile(rows, int(extents[across]), machine, item, in_order)
     once = in_order and rows <= tile[0]
-    loaded = once or (in_order and packed_tile(dot, 0 if across == "m" else 1) == tile[1])  # memory has the panels
+    loaded = once or (in_order and packed == tile[1])  # memory has the panels
     counts = _tiles_of_copies(task, rows, int(extents[across]), tile, in_order)
     if loaded:
         groups = PANEL_LANES if once else 1  # a workgroup reads wide rows of an operand without a panel

@@ -10,6 +10,7 @@ from orchestrion.compiler.ir.dims import TYPICAL, Size, bounds, is_dynamic, typi
 from orchestrion.compiler.stablehlo.ops.contraction import Reduce
 
 from .body import Body
+from .legality import MAX_WORKGROUP_SIZE
 from .loops import BLOCK
 from .machine import MAX_SHARED_BYTES, Machine
 from .reduction_limits import max_counted_iterations
@@ -93,12 +94,12 @@ def _row_lanes(body: Body, machine: Machine) -> int:
 
 def vector_row_lanes(length: int, machine: Machine) -> int:
     """Invocations that share a row as lanes of vectors: as many vectors as run side by side, fewer for short rows and
-    where more than one vector would remain, more if each would have more elements than a block.
+    where more than one vector would remain, more if each would have more elements than a block, up to a workgroup.
     """
     lanes = machine.lanes * machine.simd
     while lanes > machine.simd and (length < lanes or length % lanes >= machine.simd):
         lanes //= 2
-    while lanes * BLOCK < length:
+    while lanes * BLOCK < length and lanes < MAX_WORKGROUP_SIZE:
         lanes *= 2
     return lanes
 

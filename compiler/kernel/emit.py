@@ -13,8 +13,9 @@ from functools import partial
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.ir.dims import Shape, Size, ceildiv, dim_max, typical
 from orchestrion.compiler.ir.locations import UNKNOWN, Location
-from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
+from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
 from orchestrion.compiler.stablehlo.ops.indexing import DynamicSlice, DynamicUpdateSlice
+from orchestrion.compiler.stablehlo.ops.reducers import is_commutative
 
 from .attention import AttentionBlock
 from .blocks import DotBlock
@@ -26,6 +27,7 @@ from .dialect import Return
 from .dots import reduced_tile, remember
 from .elemental import Elemental
 from .encodings import store, stored_shape
+from .extrema import from_bits, is_extremum, of_bits
 from .grid import Write, dot_places, grid_place, grid_size, is_in_grid, is_tiled_dot, side_of, tiles, write_tile
 from .index import Index, delinearize
 from .indexing import moved, starts_of
@@ -178,11 +180,19 @@ class Kernel:
         at = Index(b, shape_of(hero.results[0]), None, position)
         reduction = REDUCTIONS[hero.name](b, hero, at)
         most = longest(dim_max(ceildiv(reduction.count, lanes), 1), b.machine)
-        return hero, at, parts_of(self.elemental, hero, reduction, lanes, True, most)
+        in_order = True
+        if b.machine.lanes and isinstance(hero, Reduce):
+            in_order = not is_commutative(hero.body.block)
+            reduction = of_bits(b, reduction) if is_extremum(hero) else reduction
+        return hero, at, parts_of(self.elemental, hero, reduction, lanes, in_order, most)
 
     def _combine(self, hero: Operation, at: Index, parts: Parts) -> None:
         """Combines the parts, and remembers the results of the hero at their place, in one invocation."""
-        for result, value in zip(hero.results, self.elemental.run(parts.total()), strict=True):
+        values = self.elemental.run(parts.total())
+        if len(values) > len(hero.results):  # the bits of an extremum
+            assert isinstance(hero, Reduce)
+            values = [from_bits(self.builder, hero, values)]
+        for result, value in zip(hero.results, values, strict=True):
             self.builder.memo.set((result, at.key), value)
 
     def _writes(self, places: Size) -> Value:

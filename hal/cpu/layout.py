@@ -43,6 +43,7 @@ class State(ctypes.Structure):
         ("credit", ctypes.c_uint32),
         ("stack", ctypes.c_uint64),
         ("stack_needed", ctypes.c_uint64),
+        ("end", ctypes.c_uint64),
     ]
 
 

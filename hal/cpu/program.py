@@ -149,7 +149,7 @@ class Program:
         if table != self._table:
             self._bind(table)
         if self._entered:  # an exception ended the last run, and the state is in the middle of it
-            self._state.bound = self._state.workgroup = 0
+            self._state.bound = self._state.workgroup = self._state.end = 0
         self._entered = True
         if self._calls:
             from .library_calls import running

@@ -8,12 +8,14 @@
 ; Threads. A *caller* runs @replay, a *helper* lives in @helper. All share one pool. A caller that holds `owner` publishes
 ; a job (`code` to `width`), then a ticket:
 ;
-;     bits 63..32 epoch   31..16 number of chunks   15..0 next chunk
+;     bits 63..32 epoch   31..22 number of chunks   21..11 chunks taken by helpers   10..0 chunks taken by the caller
 ;
-; Whoever adds 1 to a ticket whose next chunk is below the number of chunks owns that chunk, runs it, and counts it in
-; `done`. The caller takes chunks, too, and returns once `done` is the number of chunks taken. Helpers do not announce
-; themselves: one that sleeps, or is late, takes no chunk and nobody waits for it. The job cannot change while a chunk is
-; under way, so it is read after the chunk is taken. A caller that finds the pool taken runs its job alone.
+; The caller takes chunks from the front, helpers take them from the back: a thread that runs a dispatch again, or one
+; that reads its results, then mostly finds its data in the caches of its core. Whoever adds to a ticket whose chunks are
+; not all taken owns a chunk: the caller that of its number, a helper that of its number from the end. A helper counts the
+; chunk in `done` after its run. The caller returns once `done` is the number of chunks that helpers took. Helpers do not
+; announce themselves: one that sleeps, or is late, takes no chunk and nobody waits for it. The job cannot change while a
+; chunk is under way, so it is read after the chunk is taken. A caller that finds the pool taken runs its job alone.
 ;
 ; Sleep. A helper that found nothing for `spin` looks sleeps on the epoch. It counts itself in `sleepers` before it
 ; sleeps, and a caller reads `sleepers` after the ticket is published; both are sequentially consistent, so no wake is
@@ -37,10 +39,11 @@
 ; operation, target of a jump or note about a dispatch, code or memory, arguments, workgroups
 %Patch = type { ptr, i64, i64 }
 ; address of the pointer, slot of the buffer, offset in the buffer
-%State = type { ptr, ptr, ptr, i64, ptr, i64, i64, i64, i64, i32, i32, i32, i32, i64, i64 }
+%State = type { ptr, ptr, ptr, i64, ptr, i64, i64, i64, i64, i32, i32, i32, i32, i64, i64, i64 }
 ; a recording: 0 pool, 1 commands, 2 patches, 3 number of patches, 4 addresses of the buffers by slot; how far it is:
 ; 5 command, 6 next workgroup, 7 start of the slice, 8 last look at the clock, 9 bound, 10 threads, 11 interval, 12 credit;
-; 13 lowest address of the thread's stack, 14 bytes of it that entries need
+; 13 lowest address of the thread's stack, 14 bytes of it that entries need; 15 end of the workgroups that are left, 0 for
+; the last one
 %Pool = type { i64, [56 x i8], i32, i32, [56 x i8], i32, i32, i32, i32, i32, i32, i32, i32, [32 x i8],
                ptr, ptr, i64, i64, i64, i32, i32, [16 x i8], ptr, ptr, ptr, ptr, [16 x i64] }
 ; 0 ticket, 2 done, 3 waiting, 5 owner, 6 stop, 7 sleepers, 8 halt, 9 helpers, 10 callers, 11 spin,
@@ -268,11 +271,12 @@ define internal i1 @together(ptr %state, ptr %command, ptr %code, ptr %arguments
   %threads_place = getelementptr %State, ptr %state, i64 0, i32 10
   %threads = load i32, ptr %threads_place
   %note_place = getelementptr %Command, ptr %command, i64 0, i32 1
-  ; eight chunks a thread
+  ; eight chunks a thread, at most 512
   %count = sub i64 %total, %first
   %wide = zext i32 %threads to i64
   %wanted = shl i64 %wide, 3
-  %pieces = call i64 @llvm.umin.i64(i64 %count, i64 %wanted)
+  %bounded = call i64 @llvm.umin.i64(i64 %wanted, i64 512)
+  %pieces = call i64 @llvm.umin.i64(i64 %count, i64 %bounded)
   %count_less = sub i64 %count, 1
   %width_less = udiv i64 %count_less, %pieces
   %width = add i64 %width_less, 1
@@ -306,7 +310,7 @@ publish:
   %epoch = lshr i64 %before, 32
   %epoch_next = add i64 %epoch, 1
   %epoch_bits = shl i64 %epoch_next, 32
-  %chunk_bits = shl i64 %chunks, 16
+  %chunk_bits = shl i64 %chunks, 22
   %ticket = or i64 %epoch_bits, %chunk_bits
   store atomic i64 %ticket, ptr %pool seq_cst, align 8
   ; helpers that sleep are woken at once for a long dispatch, otherwise when it has taken 15 us
@@ -330,8 +334,11 @@ take:
   %pending = phi i1 [ false, %publish ], [ true, %measured ], [ false, %wake_now ], [ false, %go_on ], [ true, %unhurried ], [ false, %wake_late ]
   %own = phi i32 [ 0, %publish ], [ 0, %measured ], [ 0, %wake_now ], [ %owned, %go_on ], [ %owned, %unhurried ], [ %owned, %wake_late ]
   %taken = atomicrmw add ptr %pool, i64 1 acquire, align 8
-  %number = and i64 %taken, 65535
-  %left = icmp ult i64 %number, %chunks
+  %number = zext i32 %own to i64
+  %back_bits = lshr i64 %taken, 11
+  %back = and i64 %back_bits, 2047
+  %gone = add i64 %number, %back
+  %left = icmp ult i64 %gone, %chunks
   br i1 %left, label %run, label %close
 run:
   call void @chunk(ptr %pool, i64 %number)
@@ -354,15 +361,24 @@ wake_late:
 close:
   %mine = phi i32 [ %own, %take ], [ %owned, %run ]
   %last = atomicrmw xchg ptr %pool, i64 %epoch_bits seq_cst, align 8
-  %given = and i64 %last, 65535
-  %all = call i64 @llvm.umin.i64(i64 %given, i64 %chunks)
-  %narrow = trunc i64 %all to i32
-  %theirs = sub i32 %narrow, %mine
-  call void @join(ptr %pool, i32 %theirs)
-  %run_groups = mul i64 %all, %width
+  %given_bits = lshr i64 %last, 11
+  %given = and i64 %given_bits, 2047
+  %mine_wide = zext i32 %mine to i64
+  %others_most = sub i64 %chunks, %mine_wide
+  %theirs = call i64 @llvm.umin.i64(i64 %given, i64 %others_most)
+  %theirs_narrow = trunc i64 %theirs to i32
+  call void @join(ptr %pool, i32 %theirs_narrow)
+  ; what is left is between the chunks of the caller and those of the helpers
+  %run_groups = mul i64 %mine_wide, %width
   %reached_wide = add i64 %first, %run_groups
   %reached = call i64 @llvm.umin.i64(i64 %reached_wide, i64 %total)
   store i64 %reached, ptr %next_place
+  %front_chunks = sub i64 %chunks, %theirs
+  %front_groups = mul i64 %front_chunks, %width
+  %rest_end_wide = add i64 %first, %front_groups
+  %rest_end = call i64 @llvm.umin.i64(i64 %rest_end_wide, i64 %total)
+  %end_place = getelementptr %State, ptr %state, i64 0, i32 15
+  store i64 %rest_end, ptr %end_place
   br i1 %asleep, label %learn, label %leave
 learn:
   %end = call i64 @now(ptr %pool, i64 1)
@@ -375,7 +391,7 @@ learn:
   store i32 %new, ptr %note_place
   br label %leave
 leave:
-  %finished = icmp eq i64 %reached, %total
+  %finished = icmp uge i64 %reached, %rest_end
   ret i1 %finished
 }
 
@@ -423,7 +439,11 @@ define internal i1 @dispatch(ptr %state, ptr %command) {
   %arguments_place = getelementptr %Command, ptr %command, i64 0, i32 3
   %arguments = load ptr, ptr %arguments_place
   %total_place = getelementptr %Command, ptr %command, i64 0, i32 4
-  %total = load i64, ptr %total_place
+  %every = load i64, ptr %total_place
+  %end_place = getelementptr %State, ptr %state, i64 0, i32 15
+  %end = load i64, ptr %end_place
+  %whole = icmp eq i64 %end, 0
+  %total = select i1 %whole, i64 %every, i64 %end
   %next_place = getelementptr %State, ptr %state, i64 0, i32 6
   %next = load i64, ptr %next_place
   %rest = sub i64 %total, %next
@@ -473,6 +493,7 @@ solo:
   br i1 %solo_end, label %finished, label %unfinished
 finished:
   store i64 0, ptr %next_place
+  store i64 0, ptr %end_place
   ret i1 true
 unfinished:
   ret i1 false
@@ -642,22 +663,30 @@ look:
   %stopped = icmp ne i32 %stop, 0
   br i1 %stopped, label %leave, label %search
 search:
-  %number = and i64 %ticket, 65535
-  %chunk_bits = lshr i64 %ticket, 16
-  %chunks = and i64 %chunk_bits, 65535
-  %there = icmp ult i64 %number, %chunks
+  %front = and i64 %ticket, 2047
+  %back_bits = lshr i64 %ticket, 11
+  %back = and i64 %back_bits, 2047
+  %gone = add i64 %front, %back
+  %chunk_bits = lshr i64 %ticket, 22
+  %chunks = and i64 %chunk_bits, 1023
+  %there = icmp ult i64 %gone, %chunks
   %threads = load atomic i32, ptr %threads_place monotonic, align 4
   %invited = icmp ult i32 %index, %threads
   %work = and i1 %there, %invited
   br i1 %work, label %take, label %nothing
 take:
-  %taken = atomicrmw add ptr %ticket_place, i64 1 acquire, align 8
-  %own = and i64 %taken, 65535
-  %own_bits = lshr i64 %taken, 16
-  %own_chunks = and i64 %own_bits, 65535
-  %valid = icmp ult i64 %own, %own_chunks
+  %taken = atomicrmw add ptr %ticket_place, i64 2048 acquire, align 8
+  %taken_front = and i64 %taken, 2047
+  %taken_bits = lshr i64 %taken, 11
+  %taken_back = and i64 %taken_bits, 2047
+  %taken_gone = add i64 %taken_front, %taken_back
+  %own_bits = lshr i64 %taken, 22
+  %own_chunks = and i64 %own_bits, 1023
+  %valid = icmp ult i64 %taken_gone, %own_chunks
   br i1 %valid, label %run, label %worked
 run:
+  %from_end = add i64 %taken_back, 1
+  %own = sub i64 %own_chunks, %from_end
   call void @chunk(ptr %pool, i64 %own)
   %done = atomicrmw add ptr %done_place, i32 1 seq_cst, align 4
   %waiting = load atomic i32, ptr %waiting_place seq_cst, align 4

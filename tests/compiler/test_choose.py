@@ -96,6 +96,17 @@ def test_long_reductions_of_axes_in_front_are_lanes_of_vectors_in_native_code(
     assert re.fullmatch(TREE, chosen(summed([400, 8], [0]), "cpu"))  # fewer than lanes
 
 
+def test_lanes_of_vectors_take_rows_and_wide_pieces_of_rows_in_native_code(chosen: Chosen) -> None:
+    assert chosen(summed([4096, 1024], [1]), "cpu") == "[bind(grid, workgroup), reduce(k, tree, 32)]"
+    assert chosen(summed([4096, 16, 32], [1, 2]), "cpu") == "[bind(grid, workgroup), reduce(k, tree, 32)]"
+    assert chosen(summed([512, 512], [1]), "cpu") == "[bind(grid, workgroup), reduce(k, tree, 32)]"
+    assert re.fullmatch(EACH, chosen(summed([4096, 255], [1]), "cpu"))
+    assert re.fullmatch(EACH, chosen(reduction([4096, 1024], [1], "subtract", "f32", "0.0"), "cpu"))
+    assert chosen(summed([512, 4096], [0]), "cpu").startswith("[bind(grid, invocation, 128)")
+    for shape in ([512, 1024], [64, 512, 64]):  # few columns, short rows
+        assert re.fullmatch(EACH, chosen(summed(shape, [len(shape) - 2]), "cpu"))
+
+
 @EACH_MACHINE
 def test_a_reduction_that_no_loop_of_an_invocation_finishes_is_shared(chosen: Chosen, machine: str) -> None:
     """On llvmpipe, however many there are. Where loops have no limit each of many is an invocation's, but not if that

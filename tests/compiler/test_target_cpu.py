@@ -90,7 +90,7 @@ def test_levels_are_features() -> None:
         compiler.compile(PROGRAM, targets=["cpu"], target_cpu="pentium")
 
 
-@pytest.mark.parametrize(("columns", "lanes"), [(48, 16), (96, 32), (128, 64)])
+@pytest.mark.parametrize(("columns", "lanes"), [(48, 16), (96, 32), (64, 64), (128, 128)])
 def test_several_vectors_reduce_at_once_where_they_fit_a_row(lowered: Any, columns: int, lanes: int) -> None:
     """Sums over the middle axis, with 9 elements: lanes load neighbours, of whole vectors of AVX-512."""
     entry = lowered(reduction((40, 9, columns), (1,), "add", "f32", "0.0"), "cpu")

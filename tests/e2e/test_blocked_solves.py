@@ -17,7 +17,6 @@ from orchestrion.compiler.driver import Compilation, compile  # noqa: E402
 from orchestrion.compiler.errors import CompileError  # noqa: E402
 
 Array = np.ndarray[Any, Any]
-EVERYWHERE = ("reference", "opencl", "spirv")
 #: what stands in a triangle that nobody may look at
 UNREAD = np.nan
 
@@ -55,7 +54,7 @@ def solutions(a: Any, b: Any) -> Any:
 
 
 def run(function: Any, arrays: tuple[Array, ...], device: str, load_on: Callable[..., Any]) -> tuple[list[Array], int]:
-    program = load_on(compile(jax.jit(function).lower(*arrays), targets=EVERYWHERE), device)
+    program = load_on(compile(jax.jit(function).lower(*arrays), targets=[device]), device)
     results = jax.tree.leaves(program.main(*arrays))
     dispatches = program.statistics()["calls"][-1]["dispatches"]
     program.close()

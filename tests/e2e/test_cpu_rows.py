@@ -54,16 +54,45 @@ def test_rows_of_any_length(level: str, length: int, load_on: LoadOn) -> None:
     np.testing.assert_allclose(_results(load_on, _norm, x, level), want, rtol=1e-5, atol=3e-6)
 
 
-@pytest.mark.parametrize("length", [40, 128, 1000])
-@pytest.mark.parametrize("level", USABLE)
-def test_nan_wins_and_zeros_have_an_order(level: str, length: int, load_on: LoadOn) -> None:
+def _special(length: int) -> Any:
+    """Rows whose extrema are NaN, infinities and zeros."""
     x = np.random.default_rng(length).standard_normal((9, length)).astype(np.float32)
     nan = np.float32(np.nan)
     x[0, length - 1], x[1, length // 2], x[2, 3], x[3, 5] = nan, np.copysign(nan, np.float32(-1)), np.inf, -np.inf
     x[4], x[5], x[6] = -np.abs(x[4]), -0.0, 0.0
     x[5, length - 1], x[6, 0] = 0.0, -0.0
     x[7, :] = -0.0
+    return x
+
+
+@pytest.mark.parametrize("length", [40, 128, 1000])
+@pytest.mark.parametrize("level", USABLE)
+def test_nan_wins_and_zeros_have_an_order(level: str, length: int, load_on: LoadOn) -> None:
+    x = _special(length)
     _check_extrema(x, *_results(load_on, _extrema, x, level)[:2])
+
+
+@pytest.mark.parametrize("length", [257, 1000, 1024])
+@pytest.mark.parametrize("level", USABLE)
+def test_lone_extrema(level: str, length: int, load_on: LoadOn) -> None:
+    """Of rows, and of 2,304 columns, which workgroups of 128 invocations take."""
+    x = _special(length)
+    _check_extrema(x, *[_results(load_on, lambda x, f=f: f(x, axis=1), x, level) for f in (jnp.max, jnp.min)])
+    columns = np.ascontiguousarray(np.repeat(x, 256, 0).T)
+    found = [_results(load_on, lambda x, f=f: f(x, axis=0), columns, level) for f in (jnp.max, jnp.min)]
+    assert not any((one.reshape(9, 256) != one.reshape(9, 256)[:, :1])[2:].any() for one in found)
+    _check_extrema(x, *[one.reshape(9, 256)[:, 255] for one in found])
+
+
+@pytest.mark.parametrize(
+    "shape", [(2048, 257), (2048, 300), (3, 5000), (1030, 32, 16), (300, 2048), (300, 2100)], ids=str
+)
+@pytest.mark.parametrize("level", USABLE)
+def test_lone_sums(level: str, shape: tuple[int, ...], load_on: LoadOn) -> None:
+    x = np.random.default_rng(len(shape)).standard_normal(shape).astype(np.float32)
+    for axes in (tuple(range(1, len(shape))), (0,)):
+        found = _results(load_on, lambda x, axes=axes: jnp.sum(x, axis=axes), x, level)
+        np.testing.assert_allclose(found, x.sum(axes, dtype=np.float64), atol=2e-4)
 
 
 @pytest.mark.parametrize("level", USABLE)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from phase_texts import check_phases_continue
 
 jax = pytest.importorskip("jax")
 
@@ -17,7 +18,6 @@ import jax.numpy as jnp  # noqa: E402
 
 from orchestrion.compiler.driver import Compilation, compile  # noqa: E402
 from orchestrion.compiler.errors import CompileError  # noqa: E402
-from orchestrion.schema.writer import write  # noqa: E402
 
 Array = np.ndarray[Any, Any]
 TARGETS = {"reference": "reference", "opencl": "opencl", "vulkan": "spirv"}
@@ -141,12 +141,7 @@ def test_double_precision(device: str, load_on: Callable[..., Any]) -> None:
 def test_text_continues(tmp_path: Path) -> None:
     """From every phase to the same bytes."""
     text = str(jax.jit(lambda z: jnp.fft.irfft(jnp.fft.fft(z) * z, n=8)).lower(numbers(8)).as_text())
-    (tmp_path / "in.mlir").write_text(text)
-    dump = tmp_path / "phases"
-    dump.mkdir()
-    whole = write(Compilation(dump=dump).rows(str(tmp_path / "in.mlir")))
-    for path in dump.iterdir():
-        assert write(Compilation(start=path.stem.partition("-")[2]).rows(str(path))) == whole, path.name
+    check_phases_continue(text, tmp_path)
 
 
 def test_what_a_line_may_be() -> None:

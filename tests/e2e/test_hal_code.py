@@ -4,6 +4,7 @@
 """
 
 import ast
+import functools
 import os
 import re
 import subprocess
@@ -153,10 +154,15 @@ def test_real_program(
         compare(module, tmp_path / device, device_of(device), leaves, want)
 
 
+@functools.cache
+def example(name: str) -> bytes:
+    return compiler.compile(EXAMPLES / f"{name}.mlir", target_cpu=best_level())
+
+
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("name", ["simple_mul", "mlp", "relu_tanh", "matmul_static", "spectral_norm"])
 def test_example(name: str, device: str, load_on: LoadOn, device_of: Callable[[str], Device], tmp_path: Path) -> None:
-    module = compiler.compile(EXAMPLES / f"{name}.mlir", target_cpu=best_level())
+    module = example(name)
     with load_on(module, device) as program:
         (exported,) = program.exports
         arguments = [
@@ -175,6 +181,7 @@ def grown(x: Any) -> Any:
     return lax.while_loop(lambda v: v[0].sum() < 100, lambda v: (v[0] * 1.5 + 1, v[1] + 1), (abs(x), 0))
 
 
+@functools.cache
 def symbolic(function: Callable[..., Any], *shapes: str) -> bytes:
     """A module for any number of rows b up to 64."""
     (b,) = export.symbolic_shape("b", constraints=["b <= 64"])
@@ -245,7 +252,8 @@ def test_parameters_are_given_by_name(
     ):
         with pytest.raises(InvalidArgument, match=re.escape(text)):
             created(code, opened, given)
-    checked(tmp_path / "code")
+    if device == QUICK_DEVICES[0]:  # the text is the same for all devices
+        checked(tmp_path / "code")
 
 
 # what a call costs

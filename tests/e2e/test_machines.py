@@ -5,10 +5,12 @@ here is that these run it, with the bits of what was made for them.
 """
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from phase_texts import dumped_texts
 
 from orchestrion import compiler
 from orchestrion.compiler.ir.parser import parse
@@ -145,15 +147,15 @@ def test_each_device_takes_the_program_for_its_kind(machines: tuple[str, ...]) -
             assert taken == program_name(profile, TAKEN[is_gpu, machines])
 
 
-def test_every_phase_continues_to_the_same_bytes() -> None:
+def test_every_phase_continues_to_the_same_bytes(tmp_path: Path) -> None:
     """Up to `flow` a text is for any machine; then it says which."""
     machines = ("gpu", "cpu")
-    whole = compiler.compile(PRODUCT, machines=machines)
+    whole = write(compiler.Compilation(machines=machines, dump=tmp_path).rows(PRODUCT))
+    texts = dumped_texts(tmp_path)
     assert whole != compiler.compile(PRODUCT)
     for phase in ("flow", "hl_seq", "ll_seq", "executables", "bytecode"):
         given = machines if phase == "flow" else ("cpu",)
-        text = compiler.Compilation(machines=machines).text(PRODUCT, phase)
-        assert write(compiler.Compilation(start=phase, machines=given).rows(text)) == whole, phase
+        assert write(compiler.Compilation(start=phase, machines=given).rows(texts[phase])) == whole, phase
 
 
 @pytest.mark.parametrize("encodings", ["test", "always"])

@@ -118,7 +118,7 @@ def test_structures_have_the_sizes_of_the_text() -> None:
 
     assert (layout.COMMAND.itemsize, layout.COMMAND.fields["memory"][1]) == (32, layout.MEMORY_PLACE)
     assert layout.PATCH.itemsize == 24
-    assert [ctypes.sizeof(kind) for kind in (layout.State, layout.PoolWords)] == [104, 416]
+    assert [ctypes.sizeof(kind) for kind in (layout.State, layout.PoolWords)] == [112, 416]
 
 
 def test_images_of_others_are_refused(architecture: str) -> None:
@@ -253,7 +253,7 @@ class Counter:
 @pytest.mark.parametrize("groups", [63, 1000])
 def test_long_dispatches(rig: Rig, groups: int, architecture: str) -> None:
     """A dispatch is left when its time slice ends, and continued: every workgroup runs once, also after a run that its
-    watcher ended.
+    watcher ended. The caller works from the front, helpers from the back, so a range in the middle is left.
     """
     needs_llvmlite()
     payload = native_images.build(SLOW, [("slow", 1, 1)], architecture)
@@ -268,7 +268,9 @@ def test_long_dispatches(rig: Rig, groups: int, architecture: str) -> None:
     with pytest.raises(Stop):
         commands.backend.run(table, watcher)  # type: ignore[attr-defined]
     counts = rig.contents(out).view(np.uint32)
-    assert counts.max() <= 1 and counts.sum() < groups
+    (left,) = np.nonzero(counts == 0)
+    assert counts.max() <= 1 and 0 < len(left) == np.ptp(left) + 1
+    assert counts[0] == 1 and (rig.device.info.notes != ("1 thread",) or counts[-1] == 0)
     out.write(np.zeros(groups, np.uint32))
     watcher = Counter()
     commands.backend.run(table, watcher)  # type: ignore[attr-defined]

@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import pytest
@@ -44,8 +45,9 @@ class CompiledCases:
     def _of(self, name: str, lowered: Callable[[], Any]) -> Path:
         found = self._folder / name
         if not found.exists():
-            made = self._folder / f"{name}.{os.getpid()}"
-            (made / "phases").mkdir(parents=True)
+            self._folder.mkdir(exist_ok=True)
+            made = Path(mkdtemp(prefix=f"{name}.", dir=self._folder))
+            (made / "phases").mkdir()
             Compilation(dump=made / "phases").write(lowered(), made / _MODULE)
             try:
                 made.rename(found)  # a whole folder appears at once

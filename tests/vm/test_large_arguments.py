@@ -11,22 +11,33 @@ import pytest
 
 pytest.importorskip("jax")
 
-from orchestrion.vm.interop import IMPORT_BYTES
+from orchestrion.vm.interop import IMPORT_BYTES, REPEATED_BYTES
 
-COUNT = IMPORT_BYTES // 4
-X = np.arange(COUNT, dtype=np.float32)
-TEXT = f"""
-func.func @main(%x: tensor<{COUNT}xf32>, %y: tensor<{COUNT}xf32> {{tf.aliasing_output = 0 : i32}})
-    -> tensor<{COUNT}xf32> {{
-  %0 = stablehlo.add %x, %y : tensor<{COUNT}xf32>
-  return %0 : tensor<{COUNT}xf32>
+
+def text(count: int) -> str:
+    return f"""
+func.func @main(%x: tensor<{count}xf32>, %y: tensor<{count}xf32> {{tf.aliasing_output = 0 : i32}})
+    -> tensor<{count}xf32> {{
+  %0 = stablehlo.add %x, %y : tensor<{count}xf32>
+  return %0 : tensor<{count}xf32>
 }}
 """
 
 
+COUNT = IMPORT_BYTES // 4
+X = np.arange(COUNT, dtype=np.float32)
+
+
 @pytest.fixture
 def program(on_host_memory: Callable[[str], AbstractContextManager[Any]]) -> Iterator[Any]:
-    with on_host_memory(TEXT) as program:
+    with on_host_memory(text(COUNT)) as program:
+        yield program
+
+
+@pytest.fixture
+def smaller(on_host_memory: Callable[[str], AbstractContextManager[Any]]) -> Iterator[Any]:
+    """A program whose arguments are imported only if they are where those of the last call were."""
+    with on_host_memory(text(REPEATED_BYTES // 4)) as program:
         yield program
 
 
@@ -106,3 +117,25 @@ def test_the_same_memory_with_another_type_is_refused(program: Any) -> None:
     program.main(X, X)
     with pytest.raises(TypeError, match=r"got i32\["):
         program.main(X.view(np.int32), X)
+
+
+def test_a_smaller_one_is_imported_from_the_second_call_in_turn(smaller: Any) -> None:
+    statistics = smaller.context.device.statistics
+    y = X[: REPEATED_BYTES // 4].copy()
+    x, z = y.copy(), y + 1
+    before = statistics.imports
+    for array, imports, copied in (
+        (x, 0, True),
+        (x, 1, False),
+        (x, 1, False),
+        (z, 1, True),
+        (x, 1, True),
+        (z, 1, True),
+        (z, 2, False),
+        (z[::-1], 2, True),
+        (z, 2, True),
+    ):
+        np.testing.assert_array_equal(smaller.main(array, y), array + y)
+        assert statistics.imports == before + imports
+        assert last(smaller)[0] == REPEATED_BYTES * (2 if copied else 1)
+        array += 1

@@ -23,7 +23,9 @@ _WORKGROUP = 1 << 40
 _CHEAP = 12
 #: vectors at once, preferred first, in loops that only load and reduce neighbours, and the most ops of such loops. The
 #: steps of a reduction wait for each other, and longer pieces of a row of memory are read at once
-INTERLEAVED, MOST_INTERLEAVED = (4, 2), 32
+INTERLEAVED, MOST_INTERLEAVED = (8, 4, 2), 64
+#: most vectors of sums of more than 4 vectors at once: half of the fewest registers
+MOST_SUMS = 8
 #: ops that are computed once per workgroup if their results are common
 _COMMON = (k.Scalar, k.Call, k.ByteOffset, k.HasPairProducts)
 #: ops that have no place in segments
@@ -344,7 +346,9 @@ class WorkgroupOps(ABC):
         inner = [op for loop in loops for op in loop.walk()]
         if best.gathers or best.masked or len(inner) > MOST_INTERLEAVED or not (loops or self.place is None):
             return [best]
-        wider = (self._visited(count * best.width, ops, kept) for count in INTERLEAVED)
+        sums = max((len(loop.start) for loop in loops), default=MOST_SUMS)
+        counts = [count for count in INTERLEAVED if count <= 4 or count * sums <= MOST_SUMS]
+        wider = (self._visited(count * best.width, ops, kept) for count in counts)
         fitting = (forms for forms in wider if not (self.size % forms.width or forms.gathers or forms.masked))
         wide = next(fitting, None)
         return [best] if wide is None else [wide, best]
