@@ -57,7 +57,7 @@
 "builtin.module"() ({
   "hl_seq.program"() <{machine = "gpu", sym_name = "spirv_gpu"}> ({
     "flow.executable"() <{sym_name = "main_dispatch_0"}> ({
-      "func.func"() <{function_type = (tensor<64x32xf32>, tensor<32x64xf32>) -> tensor<64x64xf32>, kind = "contraction", schedules = [#kernel.schedule<[tile(m, 2), tile(n, 1), bind(grid, workgroup), bind(m, local, 8), bind(n, local, 16), stage(lhs, shared, 16), stage(rhs, shared, 16)]>], sym_name = "main_dispatch_0"}> ({
+      "func.func"() <{function_type = (tensor<64x32xf32>, tensor<32x64xf32>) -> tensor<64x64xf32>, kind = "contraction", schedules = [#kernel.schedule<[tile(m, 2), tile(n, 1), bind(grid, workgroup), bind(m, local, 8), bind(n, local, 16), unroll(k, 8), stage(lhs, shared, 16), stage(rhs, shared, 16)]>], sym_name = "main_dispatch_0"}> ({
       ^bb0(%0: tensor<64x32xf32>, %1: tensor<32x64xf32>):
         %2 = "stablehlo.dot_general"(%0, %1) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}> : (tensor<64x32xf32>, tensor<32x64xf32>) -> tensor<64x64xf32>
         "func.return"(%2) : (tensor<64x64xf32>) -> ()

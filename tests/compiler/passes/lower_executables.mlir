@@ -73,11 +73,9 @@
             %54 = "kernel.load_shared"(%19, %53) : (!kernel.shared<288xf32>, ui32) -> f32
             %55 = "kernel.add"(%50, %16) : (ui32, ui32) -> ui32
             %56 = "kernel.load_shared"(%20, %55) : (!kernel.shared<288xf32>, ui32) -> f32
-            %57 = "kernel.multiply"(%52, %56) : (f32, f32) -> f32
-            %58 = "kernel.multiply"(%54, %56) : (f32, f32) -> f32
-            %59 = "kernel.add"(%47, %57) : (f32, f32) -> f32
-            %60 = "kernel.add"(%48, %58) : (f32, f32) -> f32
-            "kernel.yield"(%59, %60) : (f32, f32) -> ()
+            %57 = "kernel.multiply_add"(%52, %56, %47) : (f32, f32, f32) -> f32
+            %58 = "kernel.multiply_add"(%54, %56, %48) : (f32, f32, f32) -> f32
+            "kernel.yield"(%57, %58) : (f32, f32) -> ()
           }) : (ui32, ui32, ui32, f32, f32) -> (f32, f32)
           "kernel.yield"(%45#0, %45#1) : (f32, f32) -> ()
         }) : (ui32, ui32, ui32, f32, f32) -> (f32, f32)
