@@ -7,6 +7,7 @@ program works; after a loss of the device it says so until it is reopened. No re
 import functools
 from collections.abc import Callable
 from inspect import signature
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,7 @@ PUBLIC_ERRORS: dict[type[HalError], Any] = {
 SWEPT = "no memory twice"
 #: call of a driver -> the test that makes it fail, where that is not the one of totality
 ELSEWHERE = {
+    "BackendBuffer.map_file": "test_mapping_packed_weights_fails",
     "BackendDevice.trial_build": "test_a_build_in_a_helper_process_fails",
     "BackendQueue.take_timings": "test_profiling_fails",
 }
@@ -297,6 +299,33 @@ def test_a_build_in_a_helper_process_fails(kind: str, monkeypatch: pytest.Monkey
         device.faults.arm(1, kind, only="BackendDevice.trial_build")
         with pytest.raises((VmError, HalError), match="BackendDevice.trial_build fails on purpose"):
             device.load(build_deadline=60)
+        assert device.faults.disarm()
+        device.is_clean()
+
+
+@functools.cache
+def packed() -> bytes:
+    """A product whose constant the program of `cpu` packs at load, because that of `reference` reads it as it is."""
+    weights = np.arange(320 * 72, dtype=np.float32).tobytes().hex().upper()
+    return compiler.compile(
+        f"""func.func @main(%x: tensor<64x320xf32>) -> tensor<64x72xf32> {{
+  %w = stablehlo.constant dense<"0x{weights}"> : tensor<320x72xf32>
+  %0 = stablehlo.dot %x, %w : (tensor<64x320xf32>, tensor<320x72xf32>) -> tensor<64x72xf32>
+  return %0 : tensor<64x72xf32>
+}}""",
+        targets=["cpu", "reference"],
+    )
+
+
+@pytest.mark.parametrize("kind", ["refused", "lost"])
+def test_mapping_packed_weights_fails(kind: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pytest.importorskip("llvmlite")
+    monkeypatch.setenv("ORCHESTRION_CACHE", str(tmp_path))
+    with failing("cpu", packed, monkeypatch) as device:
+        device.load().close()  # stores the packed weights
+        device.faults.arm(1, kind, only="BackendBuffer.map_file")
+        with pytest.raises((VmError, HalError), match="BackendBuffer.map_file fails on purpose"):
+            device.load()
         assert device.faults.disarm()
         device.is_clean()
 
