@@ -28,7 +28,13 @@ Knobs = Mapping[str, int | str]
 _POWERS: Final = (1, 2, 4, 8, 16, 32, 64, 128)
 #: form -> knob -> its values, in order: neighbours of a value are the next ones
 KNOBS: Final[dict[str, dict[str, tuple[int | str, ...]]]] = {
-    "elements": {"tile": _POWERS[:6], "size": _POWERS, "unroll": _POWERS[:6], "lanes": _POWERS},
+    "elements": {
+        "tile": _POWERS[:6],
+        "size": _POWERS,
+        "unroll": _POWERS[:6],
+        "lanes": _POWERS,
+        "beside": _POWERS[:6],
+    },
     "tiles": {
         "rows": _POWERS[:6],
         "columns": _POWERS[:7],
@@ -44,6 +50,7 @@ KNOBS: Final[dict[str, dict[str, tuple[int | str, ...]]]] = {
         "down": _POWERS[:6],
         "across": _POWERS[:6],
         "depth": _POWERS[:6],
+        "unroll": _POWERS[:6],
         "faster": ("n", "m"),
     },
     "rows": {"size": _POWERS, "lanes": _POWERS, "held": (0, 1)},
@@ -58,14 +65,16 @@ PAIRS: Final = (
     ("columns", "across", False),
     ("lanes", "held", True),
     ("lanes", "held", False),
+    ("lanes", "beside", False),
 )
 #: form -> knobs from which a search starts again
 STARTS: Final[dict[str, tuple[Knobs, ...]]] = {
     "elements": (
-        {"tile": 1, "size": 64, "unroll": 1, "lanes": 1},
-        {"tile": 4, "size": 32, "unroll": 1, "lanes": 1},
-        {"tile": 1, "size": 64, "unroll": 4, "lanes": 1},
-        {"tile": 1, "size": 1, "unroll": 1, "lanes": 64},
+        {"tile": 1, "size": 64, "unroll": 1, "lanes": 1, "beside": 1},
+        {"tile": 4, "size": 32, "unroll": 1, "lanes": 1, "beside": 1},
+        {"tile": 1, "size": 64, "unroll": 4, "lanes": 1, "beside": 1},
+        {"tile": 1, "size": 1, "unroll": 1, "lanes": 64, "beside": 1},
+        {"tile": 1, "size": 1, "unroll": 1, "lanes": 16, "beside": 8},
     ),
     "tiles": (
         {"rows": 4, "columns": 8, "size": 32, "vector": 1, "unroll": 4, "faster": "n", "guard": "auto"},
@@ -73,8 +82,8 @@ STARTS: Final[dict[str, tuple[Knobs, ...]]] = {
         {"rows": 8, "columns": 8, "size": 16, "vector": 8, "unroll": 1, "faster": "m", "guard": "auto"},
     ),
     "blocks": (
-        {"rows": 4, "columns": 4, "down": 8, "across": 8, "depth": 8, "faster": "n"},
-        {"rows": 2, "columns": 4, "down": 8, "across": 16, "depth": 16, "faster": "n"},
+        {"rows": 4, "columns": 4, "down": 8, "across": 8, "depth": 8, "unroll": 1, "faster": "n"},
+        {"rows": 2, "columns": 4, "down": 8, "across": 16, "depth": 16, "unroll": 8, "faster": "n"},
     ),
     "rows": (
         {"size": 64, "lanes": 1, "held": 0},
@@ -178,13 +187,14 @@ def read(schedule: Schedule, body: Body) -> tuple[str, dict[str, int | str]]:
         return "rows", {"size": max(size, 1), "lanes": schedule.lanes, "held": held}
     unroll = schedule.count("unroll", "k")
     if not is_tiled_dot(schedule):
-        tile = schedule.count("tile", "e")
-        return "elements", {"tile": tile, "size": max(size, 1), "unroll": unroll, "lanes": schedule.lanes}
+        tile, beside = schedule.count("tile", "e"), schedule.local("e")
+        lanes = schedule.lanes
+        return "elements", {"tile": tile, "size": max(size, 1), "unroll": unroll, "lanes": lanes, "beside": beside}
     tiles: dict[str, int | str] = {"rows": schedule.count("tile", "m"), "columns": schedule.count("tile", "n")}
     faster = "n" if schedule.find("reorder", "n") is None else "m"
     if (stage := schedule.find("stage", "lhs")) is not None:
         local = {"down": schedule.local("m"), "across": schedule.local("n")}
-        return "blocks", {**tiles, **local, "depth": stage.count, "faster": faster}
+        return "blocks", {**tiles, **local, "depth": stage.count, "unroll": unroll, "faster": faster}
     knobs = {**tiles, "size": size, "vector": schedule.count("vectorize", "n"), "unroll": unroll, "faster": faster}
     auto = build(body, "tiles", {**knobs, "guard": "auto"})
     return "tiles", {**knobs, "guard": "auto" if auto == schedule else "clamp"}
@@ -200,13 +210,15 @@ def build(body: Body, form: str, knobs: Knobs) -> Schedule:
         case "elements":
             tile = Step("tile", "e", count=count["tile"]) if count["tile"] > 1 else None
             unroll = _more("unroll", "k", count["unroll"]) if count["lanes"] == 1 else None
-            return Schedule.of(tile, *_shared(count["lanes"], count["size"]), unroll)
+            beside = Step("bind", "e", "local", count["beside"]) if count["beside"] > 1 else None
+            return Schedule.of(tile, beside, *_shared(count["lanes"], count["size"]), unroll)
     tiles = Step("tile", "m", count=count["rows"]), Step("tile", "n", count=count["columns"])
     order = Step("reorder", "n", "m") if knobs["faster"] == "m" else None
     if form == "blocks":
         local = Step("bind", "m", "local", count["down"]), Step("bind", "n", "local", count["across"])
         stages = [Step("stage", operand, "shared", count["depth"]) for operand in ("lhs", "rhs")]
-        made = Schedule.of(*tiles, order, Step("bind", "grid", "workgroup"), *local, *stages)
+        unroll = _more("unroll", "k", count["unroll"])
+        made = Schedule.of(*tiles, order, Step("bind", "grid", "workgroup"), *local, unroll, *stages)
     else:
         grid = Step("bind", "grid", "invocation", count["size"])
         lanes = _more("vectorize", "n", count["vector"])
