@@ -217,6 +217,7 @@ def emulated() -> Iterator[None]:
         stack.enter_context(patch.object(program, "Program", memory.program))
         stack.enter_context(patch.object(program.stack, "lowest_address", lambda: 0))  # code runs on the emulator's
         stack.enter_context(patch.object(executable, "CodeMemory", memory.code))
-        stack.enter_context(patch.object(CpuBuffer, "allocate", classmethod(memory.buffer)))
+        for allocate in ("allocate", "allocate_pages"):
+            stack.enter_context(patch.object(CpuBuffer, allocate, classmethod(memory.buffer)))
         stack.enter_context(patch.object(CpuDevice, "import_host", lambda device, data: None))
         yield
