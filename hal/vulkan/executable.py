@@ -26,6 +26,7 @@ from .spirv_harden import harden
 from .spirv_limits import check_limits
 from .spirv_parameters import buffer_parameters
 from .spirv_selections import split_selections
+from .spirv_unrolling import keep_loops
 
 if TYPE_CHECKING:
     from .device import VulkanDevice
@@ -97,6 +98,7 @@ class VulkanExecutable(BackendExecutable):
             code = halve_conversions(code)
         if device.physical.special_floats:
             code = preserve_special(code, device.physical.special_floats)
+        code = keep_loops(code)
         self.layouts = [device.layout(len(entry.bindings), bool(entry.parameter_words)) for entry in entries]
         self.pipelines: list[Handle] = []
         try:
