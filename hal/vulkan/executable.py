@@ -3,8 +3,9 @@
 Before the driver gets the words, they are verified (`spirv_check`), the features they need are compared with the
 device's, missing protections are added (`spirv_harden`), parameters move into a buffer (`spirv_parameters`), defects of
 the driver are avoided (`spirv_selections`, `spirv_conversions`), and the driver is told to keep NaN
-(`schema/spirv_floats.py`) and many loops (`spirv_unrolling`). Binding `i` of an entry is set 0, binding `i`; its parameters are set 1. The driver's
-pipelines are stored in the user's cache by content, device and driver version.
+(`schema/spirv_floats.py`) and not to unroll many loops (`spirv_unrolling`). Binding `i` of an entry is set 0, binding
+`i`; its parameters are set 1. The driver's pipelines are stored in the user's cache by content, device and driver
+version.
 """
 
 from __future__ import annotations
