@@ -137,15 +137,15 @@ def branch_in_a_loop(rig: Rig) -> None:
 
 
 class _Patience:
-    """A watcher that raises at its twentieth call."""
+    """A watcher that raises at its hundredth call."""
 
     def __init__(self) -> None:
         self.asked = 0
 
     def check(self) -> None:
         self.asked += 1
-        if self.asked == 20:
-            raise DeadlineExceeded("asked twenty times")
+        if self.asked == 100:
+            raise DeadlineExceeded("asked a hundred times")
 
 
 @able
@@ -157,7 +157,7 @@ def endless_loop(rig: Rig) -> None:
     add(rig, commands, total, 1)
     commands.end()
     commands.finish()
-    with raises(DeadlineExceeded, match="twenty times"):
+    with raises(DeadlineExceeded, match="a hundred times"):
         rig.device.queue.execute(commands, (), _Patience())
 
 
