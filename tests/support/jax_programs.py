@@ -25,10 +25,10 @@ TOLERANCES = {
 
 def programs(every: int = 1) -> Iterator[tuple[str, Any, Sequence[Any]]]:
     """Yields name, function and arguments of the first and every `every`-th program of each group whose results are
-    unique.
+    unique. The order is that of the names: JAX's own differs between processes, because it walks sets of types.
     """
     seen: Counter[str] = Counter()
-    for harness in all_harnesses:
+    for harness in sorted(all_harnesses, key=lambda harness: harness.fullname):
         name, group = harness.fullname, harness.group_name
         if group in _AMBIGUOUS or ("sort_multiple" in name and "isstable_False" in name):
             continue
