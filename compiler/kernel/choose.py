@@ -24,7 +24,7 @@ from orchestrion.schema.dtypes import BY_NAME
 from .axes import Axes
 from .body import Body
 from .choose_attention import attention
-from .choose_elements import lines_of_padding, run_of_elements, transposed_elements
+from .choose_elements import lines_of_padding, lines_of_results, run_of_elements, transposed_elements
 from .choose_few_rows import few_rows_dot
 from .choose_pairs import pair_panel_dot
 from .choose_panels import byte_panel_dot, depthwise_dot, panel_dot, winograd_dot
@@ -286,6 +286,7 @@ PATTERNS: Final[tuple[tuple[str, Callable[[Task], Schedule | None]], ...]] = (
     ("transposed elements", transposed_elements),
     ("lines of padding", lines_of_padding),
     ("shared reduction", shared_reduction),
+    ("lines of results", lines_of_results),
     ("each element", each_element),
 )
 

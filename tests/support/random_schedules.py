@@ -116,7 +116,7 @@ def _elements(rng: random.Random, body: Body) -> list[Step]:
         divides = not (body.across.extent % count or body.across.columns % size)
         guard = [] if divides and rng.random() < 0.8 else [Step("guard", "t", "shift")]
         return [Step("tile", "t", count=count), Step("bind", "grid", "invocation", size), *guard]
-    if body.lines is not None and rng.random() < 0.6:
+    if body.padding is not None and rng.random() < 0.6:
         return [Step("bind", "grid", "workgroup"), Step("bind", "e", "local", rng.choice((2, 4, 16, 64)))]
     steps = _shared(rng) if has_sum and body.has_one_size and rng.random() < 0.4 else [_grid(rng)]
     lasts = [(1, *stored_shape(value))[-1] for value in body.results]
