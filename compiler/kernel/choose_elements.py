@@ -11,7 +11,6 @@ from .operands import is_read
 from .schedule import Schedule, Step
 from .task import Task
 
-
 #: vectors that can be computed in the time that a workgroup takes to begin
 PER_WORKGROUP = 2
 
@@ -44,7 +43,9 @@ def lines_of_padding(task: Task) -> Schedule | None:
 def lines_of_results(task: Task) -> Schedule | None:
     """A workgroup computes neighbours in a line of results, if vectors of neighbours would cross the ends of lines."""
     lines, simd = task.body.lines, task.machine.simd
-    if lines is None or not task.machine.lanes or lines.in_order or lines.length % simd == 0 or lines.length < simd // 2:
+    if lines is None or not task.machine.lanes or lines.in_order or not lines.is_near:
+        return None
+    if lines.length % simd == 0 or lines.length < simd // 2:
         return None
     sizes = [1 << number for number in range(3, 8) if lines.replaces or 1 << number <= lines.length]
     size = min(sizes, key=lambda one: ceildiv(lines.length, one) * (ceildiv(one, simd) + PER_WORKGROUP))

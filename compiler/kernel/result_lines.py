@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Final
 
 from orchestrion.compiler.flow.layout import layout_of
 from orchestrion.compiler.flow.mark_in_place import values_in_order
-from orchestrion.compiler.flow.structure import identity, is_one_axis, linear, memory_reads
+from orchestrion.compiler.flow.structure import identity, is_one_axis, linear, memory_reads, stride
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import ceildiv, is_dynamic, numbers
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
@@ -24,16 +25,21 @@ from .index import Index, delinearize
 from .rules import shape_of
 from .schedule import Schedule
 
+#: strides of operands of which neighbours are loaded together
+NEAR: Final = range(-1, 5)
+
 
 @dataclass(frozen=True, slots=True)
 class ResultLines:
     """The lines of results of one shape: the axes from `inner` on. `in_order`: every operand is read in the order of
-    the results. `replaces`: the result may be written to the memory of an operand.
+    the results. `is_near`: neighbours in a line read neighbours of some operand, or one element. `replaces`: the result
+    may be written to the memory of an operand.
     """
 
     shape: tuple[int, ...]
     inner: int
     in_order: bool
+    is_near: bool
     replaces: bool
 
     @classmethod
@@ -52,11 +58,11 @@ class ResultLines:
                 break
             inner = outer
         ordered, reads = values_in_order(ops, results), [read for v in results for read in memory_reads(v)]
-        flat = linear(identity(shape), shape)
-        in_order = all(at is not None and linear(at, shape_of(read)) == flat for read, at in reads)
-        size = prod(shape)
+        flat, size = linear(identity(shape), shape), prod(shape)
+        places = [None if at is None else linear(at, shape_of(read)) for read, at in reads]
+        is_near = any(place is None or stride(place, wide[-1]) in NEAR for place in places)
         replaces = any(ordered.get(value) and prod(shape_of(value)) == size for value in inputs)
-        return cls(shape, inner, in_order, len(results) == 1 and replaces)
+        return cls(shape, inner, all(place == flat for place in places), is_near, len(results) == 1 and replaces)
 
     @property
     def length(self) -> int:

@@ -22,7 +22,7 @@ from .code import Code
 from .forms import Form, Forms
 from .levels import Level
 from .loop_parts import Part, parts_of
-from .neighbours import Guard, backwards, is_near, load_apart
+from .neighbours import Guard, is_near, load_apart, load_guarded
 from .scalars import instruction, literal, memory_type, splat, suffix, type_of
 from .scale import scaled
 from .squares import Squares, load_square, squares_of, straight_squares
@@ -202,56 +202,32 @@ class Body:
         if op in self.forms.guards and self.width > 1:
             found = self._guarded_load(op, self.forms.guards[op], dtype)
         elif self.mask is None and stride not in (0, 1) and is_near(stride, self.width):
-            found = load_apart(self.code, *self._apart(memory, index, dtype))
+            base, type = self.address(memory, index, memory_type(dtype)), memory_type(dtype)
+            found = load_apart(self.code, base, stride or 0, type, dtype.itemsize, lanes)
         elif stride == 0 or (stride == 1 and (self.mask is None or self._has_lanes(memory, index))):
             at = self.address(memory, index, memory_type(dtype))
             found = self.code.set(f"load {wide}, ptr {at}, align {dtype.itemsize}")
         else:
-            name, at, mask = self._masked("load", "gather", memory, index, dtype)
-            found = self.code.set(f"call {wide} @{name}({at}, {mask}, {wide} zeroinitializer)")
+            found = self._gathered(memory, index, dtype)
         self.names[op.output] = self.flag(found, dtype, lanes)
-
-    def _apart(self, memory: Value, index: Value, dtype: DType) -> tuple[Callable[[int], str], int, str, int, int]:
-        """The places of elements near the base of an index, and how lanes read them: operands of `load_apart`."""
-        type, stride = memory_type(dtype), self.forms[index].stride
-        base = self.address(memory, index, type)
-        assert stride is not None
-        return partial(self._behind, base, type), stride, type, dtype.itemsize, self.width
-
-    def _behind(self, base: str, type: str, places: int) -> str:
-        """The address of the element so many places behind another one."""
-        return self.code.set(f"getelementptr {type}, ptr {base}, i64 {places}") if places else base
 
     def _guarded_load(self, op: k.Load | k.LoadShared, guard: Guard, dtype: DType) -> str:
         """Loads neighbours in the lanes in which they exist. In others the base may lie outside of the memory."""
         code, (memory, index), type = self.code, op.operands, memory_type(dtype)
-        wide, flags = memory_type(dtype, self.width), f"<{self.width} x i1>"
         at, itype = self._chosen_base(index), type_of(k.dtype_of(index))
         if itype != "i64":
             at = code.set(f"sext {itype} {at} to i64")
-        at = code.set(f"getelementptr {type}, ptr {self.names[memory]}, i64 {at}")
+        base = code.set(f"getelementptr {type}, ptr {self.names[memory]}, i64 {at}")
         mask = reduce(self._within, map(self.vector, guard.conditions), self.mask)
-        assert mask is not None
-        if guard.stride < 0:
-            at = self._behind(at, type, 1 - self.width)
+        assert mask is not None and self.level is not None
+        others = None if self.level.masks else partial(self._gathered, memory, index, dtype)
+        return load_guarded(code, base, guard.stride, mask, type, dtype.itemsize, self.width, others)
 
-        def neighbours() -> list[str]:
-            return [code.set(f"load {wide}, ptr {at}, align {dtype.itemsize}")]
-
-        def others() -> list[str]:
-            name, places, given = self._masked("load", "gather", memory, index, dtype)
-            return [code.set(f"call {wide} @{name}({places}, {given}, {wide} zeroinitializer)")]
-
-        if self.level is not None and self.level.masks:
-            given = backwards(code, mask, flags, self.width) if guard.stride < 0 else mask
-            name = f"llvm.masked.load.v{self.width}{suffix(dtype) if dtype.kind != BOOL else 'i8'}.p0"
-            place = f"ptr align {dtype.itemsize} {at}, {flags} {given}"
-            found = code.set(f"call {wide} @{name}({place}, {wide} zeroinitializer)")
-        else:
-            mask = code.set(f"freeze {flags} {mask}")
-            every = code.set(f"call i1 @llvm.vector.reduce.and.v{self.width}i1({flags} {mask})")
-            (found,) = code.either(every, neighbours, others, [wide])
-        return backwards(code, found, wide, self.width) if guard.stride < 0 else found
+    def _gathered(self, memory: Value, index: Value, dtype: DType) -> str:
+        """Loads elements one by one, or neighbours with a mask."""
+        wide = memory_type(dtype, self.width)
+        name, at, mask = self._masked("load", "gather", memory, index, dtype)
+        return self.code.set(f"call {wide} @{name}({at}, {mask}, {wide} zeroinitializer)")
 
     def _chosen_base(self, index: Value) -> str:
         """The base of an index in lanes in which the conditions of the selects in it hold."""

@@ -46,12 +46,13 @@ def power_of_two(value: int) -> int:
 class Forms:
     """The forms of the values of a piece of code, for vectors of `width` lanes. `of`: those known beforehand.
 
-    `guarded`: loads of some lanes of a vector cost little more than those of all. `whole_workgroup`: the forms say which values a workgroup computes once, so loads, and loops and branches without
-    barriers, give any values. After `visit`: `gathers`, the number of loads and stores whose elements are far
-    apart; `shuffled`, the number of loads that `neighbours.py` renders; `guards`, their guards; `masked`, the number of those that only some lanes run; `versioned`, the branches that access neighbours
-    and hold no such branch, of which a version for all lanes needs no masks; `always_masked`, the number of accesses
-    with masks elsewhere; `diverges`, whether lanes leave a loop at different times; `explicit`, whether the code has
-    vectors of its own.
+    `whole_workgroup`: the forms say which values a workgroup computes once, so loads, and loops and branches without
+    barriers, give any values. `guarded`: loads of some lanes of a vector cost little more than those of all. After
+    `visit`: `gathers`, the number of loads and stores whose elements are far apart; `shuffled`, the number of loads
+    that `neighbours.py` renders; `guards`, their guards; `masked`, the number of accesses that only some lanes run;
+    `versioned`, the branches that access neighbours and hold no such branch, of which a version for all lanes needs no
+    masks; `always_masked`, the number of accesses with masks elsewhere; `diverges`, whether lanes leave a loop at
+    different times; `explicit`, whether the code has vectors of its own.
     """
 
     width: int

@@ -54,9 +54,11 @@ def _chosen(index: Value, stride_of: Callable[[Value], int | None]) -> Guard | N
     if name not in ("add", "subtract"):
         return None
     other = [value for value in operands if stride_of(value) == 0]
-    if len(other) != 1 or (name == "subtract" and other[0] is operands[0]):
+    if len(other) != 1:
         return None
-    return _chosen(operands[1 - operands.index(other[0])], stride_of)
+    place = operands.index(other[0])
+    found = _chosen(operands[1 - place], stride_of)
+    return found._replace(stride=-found.stride) if found and name == "subtract" and place == 0 else found
 
 
 def _is_dropped(value: Value, condition: Value, rest: list[int]) -> bool:
@@ -85,30 +87,51 @@ def conjuncts(value: Value) -> list[Value]:
     return [value]
 
 
-def load_apart(code: Code, address: Callable[[int], str], stride: int, type: str, align: int, lanes: int) -> str:
-    """Loads elements that are `stride` places apart, or backwards if it is -1. `address`: that of the place so many
-    behind the base of the index.
-    """
-    wide = f"<{lanes} x {type}>"
-    last = (lanes - 1) * stride
+def load_apart(code: Code, base: str, stride: int, type: str, align: int, lanes: int) -> str:
+    """Loads elements that are `stride` places apart, or backwards if it is -1. `base`: the address of the first one."""
+    wide, last = f"<{lanes} x {type}>", (lanes - 1) * stride
     if stride == -1:
-        found = code.set(f"load {wide}, ptr {address(last)}, align {align}")
-        return backwards(code, found, wide, lanes)
+        found = code.set(f"load {wide}, ptr {_behind(code, base, type, last)}, align {align}")
+        return _backwards(code, found, wide, lanes)
     result = ""
     for number in range(stride):
         start = min(number * lanes, last - lanes + 1)
-        part = code.set(f"load {wide}, ptr {address(start)}, align {align}")
-        inside = [0 <= lane * stride - start < lanes for lane in range(lanes)]
-        if not result:
-            order = [lane * stride if inside[lane] else 0 for lane in range(lanes)]
-            result = code.shuffle(wide, part, order, part)
-        else:
-            order = [lanes + lane * stride - start if inside[lane] else lane for lane in range(lanes)]
-            result = code.shuffle(wide, result, order, part)
+        part = code.set(f"load {wide}, ptr {_behind(code, base, type, start)}, align {align}")
+        places = [lane * stride - start for lane in range(lanes)]
+        order = [lanes + place if 0 <= place < lanes else lane for lane, place in enumerate(places)]
+        result = code.shuffle(wide, result or part, order, part)
     return result
 
 
-def backwards(code: Code, vector: str, wide: str, lanes: int) -> str:
+def load_guarded(
+    code: Code, base: str, stride: int, mask: str, type: str, align: int, lanes: int, others: Callable[[], str] | None
+) -> str:
+    """Loads neighbours, forwards or backwards, in the lanes of a mask. `base`: the address for lane 0, which may lie
+    outside of the memory. `others`: loads elements one by one; None if loads of some lanes are instructions.
+    """
+    wide, flags = f"<{lanes} x {type}>", f"<{lanes} x i1>"
+    at = _behind(code, base, type, 1 - lanes) if stride < 0 else base
+
+    def plain() -> list[str]:
+        found = code.set(f"load {wide}, ptr {at}, align {align}")
+        return [_backwards(code, found, wide, lanes) if stride < 0 else found]
+
+    if others is not None:
+        frozen = code.set(f"freeze {flags} {mask}")
+        every = code.set(f"call i1 @llvm.vector.reduce.and.v{lanes}i1({flags} {frozen})")
+        return code.either(every, plain, lambda: [others()], [wide])[0]
+    given = _backwards(code, mask, flags, lanes) if stride < 0 else mask
+    kind = {"float": "f32", "double": "f64", "half": "f16", "bfloat": "bf16"}.get(type, type)
+    place = f"ptr align {align} {at}, {flags} {given}"
+    found = code.set(f"call {wide} @llvm.masked.load.v{lanes}{kind}.p0({place}, {wide} zeroinitializer)")
+    return _backwards(code, found, wide, lanes) if stride < 0 else found
+
+
+def _behind(code: Code, base: str, type: str, places: int) -> str:
+    """The address of the element so many places behind another one."""
+    return code.set(f"getelementptr {type}, ptr {base}, i64 {places}") if places else base
+
+
+def _backwards(code: Code, vector: str, wide: str, lanes: int) -> str:
     """A vector with its lanes in the opposite order."""
     return code.shuffle(wide, vector, list(range(lanes - 1, -1, -1)), vector)
-

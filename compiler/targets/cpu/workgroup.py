@@ -338,7 +338,8 @@ class WorkgroupOps(ABC):
             return []
         loops = [op for op in ops if isinstance(op, k.For) and op.start]
         inner = [op for loop in loops for op in loop.walk()]
-        if best.gathers or best.masked or best.shuffled or len(inner) > MOST_INTERLEAVED or not (loops or self.place is None):
+        plain = not (best.gathers or best.masked or best.shuffled) and len(inner) <= MOST_INTERLEAVED
+        if not plain or not (loops or self.place is None):
             return [best]
         sums = max((len(loop.start) for loop in loops), default=MOST_SUMS)
         counts = [count for count in INTERLEAVED if count <= 4 or count * sums <= MOST_SUMS]
