@@ -84,7 +84,7 @@ def test_lines_are_chosen() -> None:
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_windows_with_padding_in_lines(level: str) -> None:
-    """Three lines of padded windows, the elements of which are added or compared, two of them strided."""
+    """Extrema of padded windows, whose elements are neighbours, or two or three places apart."""
     x = np.random.default_rng(0).integers(-50, 50, (4, 37)).astype(np.float32)
     windowed = """
       ^bb0(%a: tensor<f32>, %b: tensor<f32>):
@@ -92,7 +92,8 @@ def test_windows_with_padding_in_lines(level: str) -> None:
         stablehlo.return %m : tensor<f32>
       }) {window_dimensions = array<i64: 1, 4>,
           window_strides = array<i64: 1, STEP>,
-          padding = dense<[[0, 0], [1, 2]]> : tensor<2x2xi64>} : (tensor<4x37xf32>, tensor<f32>) -> tensor<4xCOUNTxf32>"""
+          padding = dense<[[0, 0], [1, 2]]> : tensor<2x2xi64>}
+          : (tensor<4x37xf32>, tensor<f32>) -> tensor<4xCOUNTxf32>"""
     for step, count in ((1, 37), (2, 19), (3, 13)):
         window = windowed.replace("STEP", str(step)).replace("COUNT", str(count))
         text = f"""
