@@ -32,13 +32,12 @@ from orchestrion.compiler.kernel.rows.values import (
     MAX_REGISTER_ELEMENTS,
     parts_bytes,
     row_iterations,
-    row_lengths,
     shared_row_bytes,
 )
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 from orchestrion.schema.dtypes import BY_NAME, FLOAT
 
-from .body import Body, Extents, count_of
+from .body import Body, Extents, count_of, row_lengths
 from .dialect import VECTOR_LANES
 from .library import KERNELS
 from .machine import MAX_SHARED_BYTES, Machine

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.flow.fusion_reads import elements
 from orchestrion.compiler.ir.dims import TYPICAL, Size, bounds, is_dynamic, typical
-from orchestrion.compiler.kernel.body import Body
+from orchestrion.compiler.kernel.body import Body, row_length
 from orchestrion.compiler.kernel.elements.loops import BLOCK
 from orchestrion.compiler.kernel.legality import MAX_WORKGROUP_SIZE
 from orchestrion.compiler.kernel.machine import MAX_SHARED_BYTES, Machine
@@ -20,7 +20,6 @@ from orchestrion.compiler.kernel.rows.values import (
     register_lanes,
     register_ranges,
     row_iterations,
-    row_length,
     shared_row_bytes,
     shared_values,
 )
