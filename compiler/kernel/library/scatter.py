@@ -23,8 +23,8 @@ from orchestrion.compiler.kernel.reduction_limits import max_loop_iterations, ma
 WORKGROUP_SIZE = 64
 #: most owners, and most row numbers that all owners read together
 MAX_INVOCATIONS, MAX_READS = 1 << 11, 1 << 22
-#: columns from which on lanes of vectors take neighbouring columns. With fewer, code of a processor predicts no branch of
-#: an owner, which mostly finds rows of others; one owner then takes all rows, and other invocations end at once
+#: columns from which on lanes of vectors take neighbouring columns. With fewer, a processor predicts the branches of an
+#: owner badly, so one owner takes all rows, and the other invocations end at once
 FEW_COLUMNS = 16
 #: least number of updates that an iteration of the loop of an owner looks at
 UNROLLED = 4
