@@ -220,7 +220,7 @@ class Body:
         base = code.set(f"getelementptr {type}, ptr {self.names[memory]}, i64 {at}")
         mask = reduce(self._within, map(self.vector, guard.conditions), self.mask)
         assert mask is not None and self.level is not None
-        others = None if self.level.masks else partial(self._gathered, memory, index, dtype)
+        others = None if self.level.masks and abs(guard.stride) == 1 else partial(self._gathered, memory, index, dtype)
         return load_guarded(code, base, guard.stride, mask, type, dtype.itemsize, self.width, others)
 
     def _gathered(self, memory: Value, index: Value, dtype: DType) -> str:

@@ -132,7 +132,7 @@ class Forms:
         self.of.update(dict.fromkeys(op.results, VARYING))
 
     def _load(self, op: k.Load | k.LoadShared, stride: int | None) -> None:
-        guard = guard_of(op, lambda value: self[value].stride) if self.guarded and stride is None else None
+        guard = guard_of(op, lambda value: self[value].stride, self.width) if self.guarded and stride is None else None
         if guard is not None:
             self.guards[op] = guard
         if guard is not None or (stride not in (0, 1) and not self._apart and is_near(stride, self.width)):
