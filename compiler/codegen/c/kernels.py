@@ -280,7 +280,7 @@ class KernelText(WorkgroupOps):
 
     def _name_place(self, number: str) -> None:
         """Names the number of the invocation."""
-        for value in [self.place] if self.place is not None else self._local_ids():
+        for value in [self.place] if self.place is not None else self.local_ids:
             self.body.names[value] = number
 
 
