@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Final
@@ -12,8 +11,8 @@ from orchestrion.compiler.codegen.c.interface import Export, Field
 from orchestrion.compiler.ir.dims import ceildiv
 from orchestrion.compiler.sequencer.arena import ALIGNMENT
 
-from .device import DEVICE_FUNCTIONS, INSTANCE_FUNCTIONS, LATER_FUNCTIONS
 from .shaders import FEATURES
+from .support import DEVICE_FUNCTIONS, INSTANCE_FUNCTIONS, LATER_FUNCTIONS
 
 if TYPE_CHECKING:
     from .program import VulkanProgram
@@ -241,24 +240,24 @@ void {n}_fini({n}_context *context);
 def _export(program: VulkanProgram, export: Export) -> str:
     n, suffix, interface = program.name, export.suffix, program.interface
     text = interface.types(export)
-    given = ["inputs"] * bool(export.inputs) + ["outputs"] * bool(export.outputs)
-    for kind, rows in (("input", export.inputs), ("output", export.outputs)):
-        if rows:
-            fields = "".join(_ranges(n, row) for row in rows)
-            text += f"/* The same on the device. */\ntypedef struct {n}_{kind}_ranges{suffix} {{\n{fields}}} "
-            text += f"{n}_{kind}_ranges{suffix};\n\n"
-    hosts = ", ".join([f"{n}_context *context", *(f"const {n}_{kind}{suffix} *{kind}" for kind in given)])
-    ranges = [f"const {n}_{kind[:-1]}_ranges{suffix} *{kind}" for kind in given]
-    device = ", ".join([f"{n}_context *context", *ranges, f"const {n}_sync *sync"])
+    for kind, rows in export.kinds.items():
+        name, fields = f"{n}_{kind[:-1]}_ranges{suffix}", "".join(_ranges(n, row) for row in rows)
+        text += f"/* The same on the device. */\ntypedef struct {name} {{\n{fields}}} {name};\n\n"
     return text + (
         "/* Runs the function and waits for it. Elements are in row-major order. */\n"
-        f"int {n}_run{suffix}({hosts});\n\n"
+        f"int {n}_run{suffix}({interface.parameters(export)});\n\n"
         "/* Submits a call on buffers for storage, whose bytes are multiples of 4, and returns. Outputs overlap no "
         f"inputs.{interface.may_alias(export)}\n"
         " * The call waits for the semaphores of `sync`, which may be NULL, and signals them. Where the host reads a "
         "number to choose\n * what runs next, it is waited for. After an error no semaphore is signalled. */\n"
-        f"int {n}_submit{suffix}({device});\n"
+        f"int {n}_submit{suffix}({range_parameters(n, export)}, const {n}_sync *sync);\n"
     )
+
+
+def range_parameters(n: str, export: Export) -> str:
+    """The parameters of a function of an export whose arguments are on the device."""
+    ranges = (f"const {n}_{kind[:-1]}_ranges{export.suffix} *{kind}" for kind in export.kinds)
+    return ", ".join([f"{n}_context *context", *ranges])
 
 
 def _ranges(n: str, row: Field) -> str:
@@ -281,10 +280,3 @@ def range_bytes(kind: str, row: Field) -> str:
     if not row.is_dynamic:
         return str(prod(row.type.shape) * row.itemsize)
     return f"bytes_of({kind}->{row.name}.sizes, {len(row.type.shape)}, {row.itemsize})"
-
-
-def host_pointers(export: Export) -> Iterator[tuple[str, Field]]:
-    """Inputs and outputs, with the names of their parameters."""
-    for kind, rows in (("inputs", export.inputs), ("outputs", export.outputs)):
-        for row in rows:
-            yield kind, row

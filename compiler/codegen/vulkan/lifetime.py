@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Final
 from orchestrion.compiler.codegen.c.code import indented
 from orchestrion.schema.quirks import QUIRKS
 
-from .device import DEVICE_FUNCTIONS, INSTANCE_FUNCTIONS, LATER_FUNCTIONS
-from .program import kinds_of
 from .shaders import FEATURES
+from .support import DEVICE_FUNCTIONS, INSTANCE_FUNCTIONS, LATER_FUNCTIONS
 
 if TYPE_CHECKING:
     from .program import VulkanProgram
@@ -99,10 +98,9 @@ def _set_up(program: VulkanProgram) -> str:
         steps += ["  {", *indented(lines), "  }"] if lines else []
     rehearsals: list[str] = []
     for export in program.rehearsed:
-        kinds = kinds_of(export)
-        declared = [f"    {n}_{kind}{export.suffix} {kind};" for kind in kinds]
-        cleared = [f"    memset(&{kind}, 0, sizeof {kind});" for kind in kinds]
-        given = ", ".join(["context", *(f"&{kind}" for kind in kinds)])
+        declared = [f"    {n}_{kind}{export.suffix} {kind};" for kind in export.kinds]
+        cleared = [f"    memset(&{kind}, 0, sizeof {kind});" for kind in export.kinds]
+        given = ", ".join(["context", *(f"&{kind}" for kind in export.kinds)])
         rehearsals += ["  {", *declared, *cleared, f"    status = call{export.suffix}({given});"]
         rehearsals += [f"    if (status != {n}_OK)", "      return status;", "  }"]
     if rehearsals:
