@@ -230,7 +230,6 @@ OPS: Final[dict[str, type[Operation]]] = {row.name: _class(row) for row in INSTR
 
 
 def row_of(op: Operation) -> Instruction:
-    """The row of an instruction op."""
     return _ROWS[op.name]
 
 

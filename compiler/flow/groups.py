@@ -216,7 +216,6 @@ class Grouping:
         self._reading: dict[Value, dict[Size, dict[int, Group]]] = {}
 
     def of(self, op: Operation) -> list[Group]:
-        """The groups that compute an op."""
         return self._of.get(op, [])
 
     def readers(self, op: Operation) -> list[Group]:
@@ -266,7 +265,6 @@ class Grouping:
         return found
 
     def join(self, op: Operation, groups: Iterable[Group]) -> None:
-        """Adds an op to these groups."""
         groups = list(groups)
         for group in groups:
             group.add(op, len(groups) > 1)

@@ -397,7 +397,6 @@ class AttributeParser(Tokens):
     # locations
 
     def location(self) -> Location:
-        """Parses `loc(...)`."""
         self.expect("loc")
         self.expect("(")
         token = self.tokens[self.at]

@@ -231,7 +231,6 @@ class Operation:
         return value.value if isinstance(value, StringAttr) else None
 
     def has(self, trait: Trait) -> bool:
-        """Whether the op has a trait."""
         return trait in self.traits
 
     # place
@@ -333,7 +332,6 @@ class Operation:
         return type(self)(*parts)
 
     def add_region(self, region: Region) -> Region:
-        """Appends a region."""
         region.owner = self
         self.regions.append(region)
         return region
@@ -479,7 +477,6 @@ class Block:
             argument.index = index
 
     def add_argument(self, type: Type, loc: Location = UNKNOWN) -> BlockArgument:
-        """Appends an argument."""
         argument = BlockArgument(self, len(self.arguments), type, loc)
         self.arguments.append(argument)
         return argument
@@ -513,7 +510,6 @@ class Region:
         return self.blocks[0]
 
     def add(self, block: Block) -> Block:
-        """Appends a block."""
         block.region = self
         self.blocks.append(block)
         return block

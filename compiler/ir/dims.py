@@ -442,12 +442,10 @@ def _without(factors: Factors, gone: Factors) -> Factors | None:
 
 
 def dim_max(lhs: Size, rhs: Size) -> Size:
-    """The larger size."""
     return _chosen("max", lhs, rhs)
 
 
 def dim_min(lhs: Size, rhs: Size) -> Size:
-    """The smaller size."""
     return _chosen("min", lhs, rhs)
 
 

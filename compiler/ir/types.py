@@ -111,11 +111,9 @@ class TensorType(Type):
         return prod(self.shape)
 
     def with_shape(self, shape: Shape) -> TensorType:
-        """The same type with another shape."""
         return TensorType(shape, self.element, self.encoding)
 
     def with_element(self, element: Type) -> TensorType:
-        """The same type with another element type."""
         return TensorType(self.shape, element, self.encoding)
 
 

@@ -101,8 +101,6 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
             yield from store(op, tables)
         case Splat():
             yield from _splat(op)
-        case _:
-            pass
 
 
 def entry(func: Func, allowed: Callable[[Type], bool], fused: bool = False) -> Iterator[str]:

@@ -133,8 +133,6 @@ def problems_around_entries(op: Operation, tables: SymbolTables) -> Iterator[str
             yield from _ranges(op.offset, op.length)
             if op.value.type.shape or op.length % op.value.itemsize != 0:
                 yield f"value of type {op.value.type} does not fill {op.length} bytes"
-        case _:
-            pass
 
 
 _GLOBAL_TYPES: Final = (ll_seq.BUFFER, ll_seq.EXECUTABLE, ll_seq.RECORDING)

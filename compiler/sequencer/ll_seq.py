@@ -562,7 +562,6 @@ def accessed_ranges(op: Operation, entry: Entry | None) -> list[Range]:
 
 
 def access_of(binding: Attribute) -> str:
-    """The access of a binding."""
     access = binding.get("access") if isinstance(binding, DictAttr) else None
     assert isinstance(access, StringAttr)
     return access.value

@@ -89,7 +89,6 @@ class Tensor:
 
     @property
     def type(self) -> TensorType:
-        """The tensor type of the value."""
         return tensor_of(self.value)
 
     @property

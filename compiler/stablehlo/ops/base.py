@@ -88,7 +88,6 @@ def part_type(type: TensorType) -> TensorType:
 
 
 def tensor_of(value: Value) -> TensorType:
-    """The tensor type of a value."""
     assert isinstance(value.type, TensorType), f"{value.type} is not a tensor"
     return value.type
 

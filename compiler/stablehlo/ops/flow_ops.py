@@ -38,7 +38,6 @@ class Size(PureOp):
 
     @property
     def size(self) -> dims.Size:
-        """The size."""
         return self.value.sizes[0]
 
     def infer(self) -> Sequence[TensorType]:
@@ -63,7 +62,6 @@ class LineFft(OperandOp):
 
     @property
     def axis(self) -> int:
-        """The axis of the lines."""
         return self.dimension.value
 
     @property
