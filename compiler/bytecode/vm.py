@@ -63,9 +63,7 @@ def type_name(type: Type) -> str:
 
 
 class Program(TargetProgram):
-    """Everything in the module file for one target profile and machine, named as `hl_seq.program`; `features` are
-    required of the device.
-    """
+    """A program of the module file, named as `hl_seq.program`. `features` are required of the device."""
 
     name = "vm.program"
     features = attr(ArrayAttr)

@@ -174,9 +174,7 @@ class ProgramText:
         base = users[0].ref.root if users else "recording"
         name = identifier(base, [recording.name for recording in self.recordings])
         slots = op.body.block.arguments
-        pairs = op.may_alias.ints if op.may_alias is not None else ()
-        aliases = frozenset(frozenset(pair) for pair in zip(pairs[::2], pairs[1::2], strict=True))
-        recorded = Recorded(aliases)
+        recorded = Recorded(frozenset(map(frozenset, op.alias_pairs)))
         inner = self.recording_text(recorded, code)
         inner.values.update((slot, self.place(f"s{n}", ("slot", n))) for n, slot in enumerate(slots))
         inner.commands(op.body.block)

@@ -20,11 +20,10 @@ from orchestrion.compiler.codegen.c.program import FunctionCode, Kernel, Program
 from orchestrion.compiler.codegen.c.sizes import rounded_up
 from orchestrion.compiler.ir.attributes import DenseElements
 from orchestrion.compiler.ir.core import Operation
-from orchestrion.compiler.ir.dims import ceildiv, is_dynamic, symbol
+from orchestrion.compiler.ir.dims import ceildiv, is_dynamic
 from orchestrion.compiler.ir.types import TensorType, scalar
 from orchestrion.compiler.sequencer import hl_seq, ll_seq
 from orchestrion.compiler.sequencer.arena import ALIGNMENT
-from orchestrion.compiler.stablehlo.ops.function_dims import dim_definitions
 from orchestrion.compiler.targets.target import target
 
 from .interface import ERRORS, range_parameters
@@ -235,48 +234,29 @@ class DeviceRecording(RecordingText):
     def _launch(self, op: ll_seq.Dispatch, kernel: Kernel, head: str) -> None:
         program = self.program
         assert isinstance(program, VulkanProgram)
-        places, lengths = self._bindings(op, kernel)
-        words = [self._size(symbol(one.name)) for one, _ in dim_definitions(kernel.entry.dims)]
-        rows = zip(op.offsets.sizes, kernel.entry.places(), strict=True)
-        words += [self._size(offset) for offset, (_, word) in rows if word is not None]
+        bindings = op.device_bindings(kernel.entry)
+        words = list(map(self._size, op.words(kernel.entry)))
         words += ["0"] * (kernel.signature.parameters - len(words))
         number = program.number_of(kernel, op.entry.root)
         if not head.startswith("else"):
-            self.layouts.append((len(places), kernel.signature.parameters))
-        elif self.layouts[-1] != (len(places), kernel.signature.parameters):
+            self.layouts.append((len(bindings), kernel.signature.parameters))
+        elif self.layouts[-1] != (len(bindings), kernel.signature.parameters):
             raise refused(op, "an entry for small sizes has other bindings", program.style)
         self._line(head)
-        self._line(f"  range places[{len(places)}];")
-        self._line(f"  int64_t bytes[{len(places)}];")
+        self._line(f"  range places[{len(bindings)}];")
+        self._line(f"  int64_t bytes[{len(bindings)}];")
         if words:
             self._line(f"  uint32_t words[{len(words)}];")
-        for at, (place, length) in enumerate(zip(places, lengths, strict=True)):
-            self._line(f"  places[{at}] = {place};")
-            self._line(f"  bytes[{at}] = {length};")
+        for at, (memory, offset, length) in enumerate(bindings):
+            program.shaders.need("maxStorageBufferRange", length)
+            self._line(f"  places[{at}] = {self._at(memory, offset).text};")
+            self._line(f"  bytes[{at}] = {self._size(length)};")
         for at, text in enumerate(words):
             self._line(f"  words[{at}] = (uint32_t){text};")
         given = "words" if words else "NULL"
         self._line(f"  /* {comment(kernel.entry.sym_name.value)} */")
         self._line(f"  launch(&r, {number}, places, bytes, {given}, {self._size(kernel.groups)});")
         self._line("}")
-
-    def _bindings(self, op: ll_seq.Dispatch, kernel: Kernel) -> tuple[list[str], list[str]]:
-        """Places and lengths of the device's bindings. A shared one begins where its buffer begins."""
-        places: dict[int, str] = {}
-        lengths: dict[int, str] = {}
-        rows = zip(op.bindings, op.offsets.sizes, kernel.entry.bindings, kernel.entry.places(), strict=True)
-        for memory, offset, binding, (number, word) in rows:
-            if number in places:
-                continue
-            length = ll_seq.length_of(binding)
-            if word is not None:
-                assert op.spans is not None, "bindings that share a buffer have its span"
-                offset, length = 0, op.spans.sizes[number]
-            assert isinstance(self.program, VulkanProgram)
-            self.program.shaders.need("maxStorageBufferRange", length)
-            places[number], lengths[number] = self._at(memory, offset).text, self._size(length)
-        numbers = sorted(places)
-        return [places[number] for number in numbers], [lengths[number] for number in numbers]
 
 
 def checked(n: str, call: str) -> str:
