@@ -95,9 +95,7 @@ def longest(itemsize: int) -> int:
 
 @cache
 def radices(length: int) -> tuple[int, ...] | None:
-    """Factors of a length in descending order: as few as possible, and then as small as possible. None if a prime
-    factor is not supported.
-    """
+    """Factors of a length, descending: as few, then as small, as possible. None for an unsupported prime factor."""
     if length == 1:
         return ()
     found: list[tuple[int, ...]] = []
