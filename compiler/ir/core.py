@@ -321,14 +321,15 @@ class Operation:
         operands = [mapping.get(value, value) for value in self._operands]
         types = [result.type for result in self.results]
         successors = [blocks.get(block, block) for block in self.successors]
-        copy = self._made_of(operands, types, self.properties, self.attributes, (), successors, self.loc)
+        copy = self.like(operands, types, self.properties, self.attributes, (), successors, self.loc)
         for old, new in zip(self.results, copy.results, strict=True):
             mapping[old] = new
         for region in self.regions:
             copy.add_region(region.clone(mapping))
         return copy
 
-    def _made_of(self, *parts: Any) -> Operation:
+    def like(self, *parts: Any) -> Operation:
+        """A detached operation of the same name from the arguments of the constructor."""
         return type(self)(*parts)
 
     def add_region(self, region: Region) -> Region:
@@ -378,7 +379,7 @@ class UnregisteredOp(Operation):
         super().__init__(*given, **more)
         self.name = name
 
-    def _made_of(self, *parts: Any) -> Operation:
+    def like(self, *parts: Any) -> Operation:
         return UnregisteredOp(self.name, *parts)
 
 
