@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrion.compiler.codegen.c.interface import ERRORS as C_ERRORS
 from orchestrion.compiler.codegen.c.interface import Export, Field
+from orchestrion.compiler.codegen.c.support import c_text
 from orchestrion.compiler.ir.dims import ceildiv
 from orchestrion.compiler.sequencer.arena import ALIGNMENT
 
@@ -65,11 +66,11 @@ def header(program: VulkanProgram, head: str, sizes: Sizes, weights_file: str) -
             _top(n, head, sizes),
             _needs(program),
             program.interface.error_codes(),
-            _gpu(n),
+            c_text("vulkan/gpu.h").replace("{n}", n),
             _context(program, sizes),
             _functions(n, sizes, weights_file),
             *(_export(program, export) for export in program.interface.exports),
-            _bottom(n),
+            f"#ifdef __cplusplus\n}}\n#endif\n\n#endif /* {n}_H */\n",
         ]
     )
 
@@ -112,46 +113,6 @@ def _needs(program: VulkanProgram) -> str:
         f" * 1.1.\n{limits} */\n"
         f"#define {n}_REQUIRED_FEATURES {shaders.required}u\n#define {n}_USED_FEATURES {shaders.used}u\n"
     )
-
-
-def _gpu(n: str) -> str:
-    return f"""/* A part of a buffer, from an offset in bytes on. */
-typedef struct {n}_range {{
-  VkBuffer buffer;
-  VkDeviceSize offset;
-}} {n}_range;
-
-/* What the app gives. Handles must live until {n}_fini. Calls use the queue: no other thread may use it meanwhile.
- * features: of those above, what is enabled on the device.
- * allocator, pipeline_cache: may be NULL.
- * memory: a buffer for storage and transfers, with device_bytes from its offset on; without one, init allocates them.
- * device_bytes: at least {n}_DEVICE_BYTES.
- * host_bytes: {n}_HOST_BYTES, or 0 if only {n}_submit is called. */
-typedef struct {n}_gpu {{
-  PFN_vkGetInstanceProcAddr get_instance_proc_addr;
-  VkInstance instance;
-  VkPhysicalDevice physical_device;
-  VkDevice device;
-  VkQueue queue;
-  uint32_t queue_family;
-  uint32_t features;
-  const VkAllocationCallbacks *allocator;
-  VkPipelineCache pipeline_cache;
-  {n}_range memory;
-  VkDeviceSize device_bytes;
-  VkDeviceSize host_bytes;
-}} {n}_gpu;
-
-/* Semaphores of a call, binary ones or timelines with values. */
-typedef struct {n}_sync {{
-  uint32_t wait_count;
-  const VkSemaphore *wait_semaphores;
-  const uint64_t *wait_values;
-  uint32_t signal_count;
-  const VkSemaphore *signal_semaphores;
-  const uint64_t *signal_values;
-}} {n}_sync;
-"""
 
 
 def _context(program: VulkanProgram, sizes: Sizes) -> str:
@@ -264,15 +225,6 @@ def _ranges(n: str, row: Field) -> str:
     sizes = f"    int64_t sizes[{len(row.type.shape)}];\n" if row.is_dynamic else ""
     size = "" if row.is_dynamic else f"  /* {ceildiv(prod(row.type.shape) * row.itemsize, 4) * 4} bytes */\n"
     return f"{size}  struct {{\n    {n}_range range;\n{sizes}  }} {row.name};\n"
-
-
-def _bottom(n: str) -> str:
-    return f"""#ifdef __cplusplus
-}}
-#endif
-
-#endif /* {n}_H */
-"""
 
 
 def range_bytes(kind: str, row: Field) -> str:
