@@ -72,12 +72,6 @@ class TensorType(Type):
 
     @cached_property
     def _text(self) -> str:
-        if not self.is_static:
-            return self._text_of_dims()
-        dims = "".join(f"{d}x" for d in self.shape)
-        return f"tensor<{dims}{self.element}{', ' + self.encoding if self.encoding else ''}>"
-
-    def _text_of_dims(self) -> str:
         sizes = [str(d) for d in self.shape if isinstance(d, Dim)]
         dims = "".join("?x" if isinstance(d, Dim) or d == DYNAMIC else f"{d}x" for d in self.shape)
         encoding = f"{DIMS}{', '.join(sizes)}>" if sizes else self.encoding
