@@ -62,7 +62,7 @@ def round_to_format(x: Tensor, row: FloatFormat) -> Tensor:
     number, adder = rounded_to_even(magnitude, shift), _adder(row, x)
     low = magnitude.bitcast("f32") + adder - adder
     number = (magnitude < _BIAS - row.bias + 1 << _MANTISSA).select(low.bitcast("ui32"), number)
-    most = int.from_bytes(struct.pack("<f", row.value(row.greatest)), "little")
+    most = _f32_bits(row.value(row.greatest))
     number = (number > most).select(_INFINITY if row.special is Special.IEEE else _NAN, number)
     if row.special is Special.IEEE:
         number = (magnitude > _INFINITY).select(_NAN, number)
@@ -120,6 +120,11 @@ def from_integer(x: Tensor) -> Tensor:
 def _adder(row: FloatFormat, like: Tensor) -> Tensor:
     """An f32 such that adding it to a number rounds the sum at the format's subnormal spacing."""
     return like.splat(2.0 ** (row.least_exponent + _MANTISSA), like.type.with_element(F32))
+
+
+def _f32_bits(value: float) -> int:
+    """The bits of an f32, for a power of two times a small integer, as the formats' greatest numbers are."""
+    return int.from_bytes(struct.pack("<f", value), "little")
 
 
 def _power_of_two(word: Tensor, row: FloatFormat) -> Tensor:
