@@ -9,8 +9,10 @@ function.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from orchestrion.compiler.ir.attributes import ArrayAttr, DictAttr, IntegerAttr, StringAttr
-from orchestrion.compiler.ir.types import Attribute
+from orchestrion.compiler.ir.types import Attribute, Type
 from orchestrion.compiler.sequencer import ll_seq
 from orchestrion.compiler.stablehlo.ops.func import NAME, TREES, result_aliases, types_for_callers
 
@@ -22,14 +24,7 @@ def export_of(function: ll_seq.Function) -> vm.Export:
     inputs = types_for_callers(function.signature.inputs, function.arg_attrs)
     results = types_for_callers(function.signature.results, function.res_attrs)
     taken, given = _attrs(function.arg_attrs, len(inputs)), _attrs(function.res_attrs, len(results))
-    arguments = [
-        {"name": _name(attrs, f"arg{i}"), "type": type}
-        for i, (type, attrs) in enumerate(zip(inputs, taken, strict=True))
-    ]
-    outputs: list[dict[str, Attribute]] = [
-        {"name": _name(attrs, f"result{i}"), "type": type}
-        for i, (type, attrs) in enumerate(zip(results, given, strict=True))
-    ]
+    arguments, outputs = _values(inputs, taken, "arg"), _values(results, given, "result")
     for output, argument in result_aliases(function.arg_attrs).items():
         outputs[output]["alias"] = IntegerAttr(argument)
     name = function.sym_name
@@ -47,6 +42,8 @@ def _attrs(given: ArrayAttr | None, count: int) -> list[DictAttr]:
     return [item for item in given if isinstance(item, DictAttr)]
 
 
-def _name(attrs: DictAttr, otherwise: str) -> StringAttr:
-    name = attrs.get(NAME)
-    return name if isinstance(name, StringAttr) else StringAttr(otherwise)
+def _values(types: Sequence[Type], attrs: Sequence[DictAttr], otherwise: str) -> list[dict[str, Attribute]]:
+    """Name and type of each argument or result. `otherwise`: the beginning of the names of those without one."""
+    given = [item.get(NAME) for item in attrs]
+    names = [one if isinstance(one, StringAttr) else StringAttr(f"{otherwise}{n}") for n, one in enumerate(given)]
+    return [{"name": name, "type": type} for name, type in zip(names, types, strict=True)]

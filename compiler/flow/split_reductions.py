@@ -12,7 +12,6 @@ from math import prod
 from typing import Final
 
 from orchestrion.compiler.ir.builtin import Module
-from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor, reduce_by
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
@@ -34,8 +33,7 @@ def run(module: Module) -> None:
     rewrite(module, PATTERNS)
 
 
-def _split(op: Operation, rewriter: Rewriter) -> bool:
-    assert isinstance(op, Reduce)
+def _split(op: Reduce, rewriter: Rewriter) -> bool:
     dims = sorted(op.dimensions.ints)
     if len(op.inputs) != 1 or not dims or dims != list(range(dims[0], dims[-1] + 1)):
         return False

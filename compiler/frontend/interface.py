@@ -96,15 +96,13 @@ def _add_trees(func: Operation, text: str) -> None:
     """Stores the text at the first result, or argument: all phases keep their attributes."""
     signature = func.get_as("function_type", FunctionType)
     assert signature is not None
-    results = [number for number, type in enumerate(signature.results) if not is_token(type)]
-    inputs = [number for number, type in enumerate(signature.inputs) if not is_token(type)]
-    key, count = ("res_attrs", len(signature.results)) if results else ("arg_attrs", len(signature.inputs))
-    items = _dictionaries(func, key, count)
-    if not results and not inputs:
-        return  # neither arguments nor results
-    place = (results or inputs)[0]
-    items[place] = DictAttr.of({**items[place].mapping, TREES: StringAttr(text)})
-    func.properties[key] = ArrayAttr(tuple(items))
+    for key, types in (("res_attrs", signature.results), ("arg_attrs", signature.inputs)):
+        place = next((number for number, type in enumerate(types) if not is_token(type)), None)
+        if place is not None:
+            items = _dictionaries(func, key, len(types))
+            items[place] = DictAttr.of({**items[place].mapping, TREES: StringAttr(text)})
+            func.properties[key] = ArrayAttr(tuple(items))
+            return
 
 
 def _name_function(func: Operation) -> None:
@@ -141,15 +139,13 @@ def _add(func: Operation, key: str, count: int, names: Sequence[str]) -> None:
     often = Counter(names)
     items = _dictionaries(func, key, count)
     named = [
-        item if item.get(NAME) is not None or not name or often[name] > 1 else _with(item, name)
+        item
+        if item.get(NAME) is not None or not name or often[name] > 1
+        else DictAttr.of({**item.mapping, NAME: StringAttr(name)})
         for item, name in zip(items, names, strict=True)
     ]
     if named != items:
         func.properties[key] = ArrayAttr(tuple(named))
-
-
-def _with(item: DictAttr, name: str) -> DictAttr:
-    return DictAttr.of({**item.mapping, NAME: StringAttr(name)})
 
 
 def leaf_names(node: Node, name: str) -> Iterator[str]:

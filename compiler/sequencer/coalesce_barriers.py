@@ -19,19 +19,11 @@ from . import hl_seq, ll_seq
 def run(program: hl_seq.Program) -> None:
     tables = SymbolTables()
     for op in program.walk(ll_seq.Record):
-        _coalesce(op, tables)
+        slots = op.body.block.arguments
+        _coalesce(op.body.block, {slots[b]: slots[a] for a, b in op.alias_pairs}, tables)
 
 
-def _coalesce(record: ll_seq.Record, tables: SymbolTables) -> None:
-    block = record.body.block
-    pairs = record.may_alias.ints if record.may_alias is not None else ()
-    same: dict[Value, Value] = {
-        block.arguments[b]: block.arguments[a] for a, b in zip(pairs[::2], pairs[1::2], strict=True)
-    }
-    _coalesce_block(block, same, tables)
-
-
-def _coalesce_block(block: Block, same: dict[Value, Value], tables: SymbolTables) -> None:
+def _coalesce(block: Block, same: dict[Value, Value], tables: SymbolTables) -> None:
     """Loops and branches order memory themselves: none needs a barrier before, inside at its ends, or after it."""
     pending: dict[Value, tuple[list[ll_seq.Range], list[ll_seq.Range]]] = {}  # buffer -> ranges read, ranges written
     for op in block.ops:
@@ -40,13 +32,14 @@ def _coalesce_block(block: Block, same: dict[Value, Value], tables: SymbolTables
             continue
         if isinstance(op, ll_seq.Loop | ll_seq.Branch):
             for region in op.regions:
-                _coalesce_block(region.block, same, tables)
+                _coalesce(region.block, same, tables)
             pending = {}
             continue
         entry = tables.lookup(op, op.entry) if isinstance(op, ll_seq.Dispatch) else None
         assert entry is None or isinstance(entry, ll_seq.Entry)
         touched = [(same.get(r[0], r[0]), *r[1:]) for r in ll_seq.accessed_ranges(op, entry)]
-        if any(_overlap(a, b) for a in touched if a[0] in pending for b in _rivals(a, pending[a[0]])):
+        rivals = ((a, b) for a in touched if a[0] in pending for b in _rivals(a, pending[a[0]]))
+        if any(not _apart(a, b) and not _apart(b, a) for a, b in rivals):
             block.insert_before(ll_seq.Barrier.build(loc=op.loc), op)
             pending = {}
         for item in touched:
@@ -59,10 +52,6 @@ def _rivals(item: ll_seq.Range, others: tuple[list[ll_seq.Range], list[ll_seq.Ra
     yield from writes
     if item[3]:
         yield from reads
-
-
-def _overlap(a: ll_seq.Range, b: ll_seq.Range) -> bool:
-    return not _apart(a, b) and not _apart(b, a)
 
 
 def _apart(a: ll_seq.Range, b: ll_seq.Range) -> bool:

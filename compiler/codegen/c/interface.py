@@ -77,13 +77,22 @@ class Export:
     aliases: dict[int, int]
 
     @property
+    def kinds(self) -> dict[str, tuple[Field, ...]]:
+        """The parameters behind the context: `inputs` and `outputs`, if there are any -> their members."""
+        return {kind: rows for kind, rows in (("inputs", self.inputs), ("outputs", self.outputs)) if rows}
+
+    @property
+    def fields(self) -> list[tuple[str, Field]]:
+        """The inputs, then the outputs, each with the name of its parameter."""
+        return [(kind, row) for kind, rows in self.kinds.items() for row in rows]
+
+    @property
     def is_dynamic(self) -> bool:
         """Whether a size depends on the call."""
-        return any(field.is_dynamic for field in (*self.inputs, *self.outputs))
+        return any(row.is_dynamic for _, row in self.fields)
 
 
 def export_of(function: ll_seq.Function, suffix: str) -> Export:
-    """The export of a function."""
     inputs = _fields(function.signature.inputs, function.arg_attrs, "arg")
     outputs = _fields(function.signature.results, function.res_attrs, "result")
     doc = function.get_as("orchestrion.doc", StringAttr)
@@ -236,10 +245,9 @@ void {n}_fini({n}_context *context);
         )
 
     def parameters(self, export: Export) -> str:
-        """The parameters of the function of an export, behind the context."""
+        """The parameters of the function of an export."""
         n, suffix = self.name, export.suffix
-        given = [f"const {n}_inputs{suffix} *inputs"] if export.inputs else []
-        return ", ".join([*given, *([f"const {n}_outputs{suffix} *outputs"] if export.outputs else [])])
+        return ", ".join([f"{n}_context *context", *(f"const {n}_{kind}{suffix} *{kind}" for kind in export.kinds)])
 
     def sizes_head(self, export: Export) -> str:
         """The head of the function that computes sizes. It takes outputs only if some have sizes."""
@@ -250,21 +258,19 @@ void {n}_fini({n}_context *context);
         return f"int {n}_sizes{suffix}({', '.join([*given, self.memory_parameters])})"
 
     def _export(self, export: Export) -> str:
-        given = self.parameters(export)
         return self.types(export) + (
             "/* Runs the function. Elements are in row-major order. Outputs must not overlap inputs."
             f"{self.may_alias(export)} */\n"
-            f"int {self.name}_run{export.suffix}({self.name}_context *context{given and f', {given}'});\n"
+            f"int {self.name}_run{export.suffix}({self.parameters(export)});\n"
         )
 
     def types(self, export: Export) -> str:
         """The types of inputs and outputs, and the function that computes sizes."""
         n, suffix = self.name, export.suffix
         text = f"\n/* {comment(export.doc or f'The function {export.name}.')} */\n"
-        for kind, const, fields in (("inputs", "const ", export.inputs), ("outputs", "", export.outputs)):
-            if fields:
-                body = "".join(field.declaration(const) for field in fields)
-                text += f"typedef struct {n}_{kind}{suffix} {{\n{body}}} {n}_{kind}{suffix};\n\n"
+        for kind, fields in export.kinds.items():
+            body = "".join(field.declaration("const " if kind == "inputs" else "") for field in fields)
+            text += f"typedef struct {n}_{kind}{suffix} {{\n{body}}} {n}_{kind}{suffix};\n\n"
         if export.is_dynamic:
             text += (
                 "/* From the sizes of the inputs, computes those of the outputs and the bytes of memory of a call. */\n"

@@ -158,7 +158,6 @@ class Func(Operation):
 
     @property
     def entry(self) -> Block:
-        """The entry block."""
         return self.body.blocks[0]
 
     def check(self) -> Iterator[str]:
