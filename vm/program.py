@@ -392,7 +392,7 @@ def load(
     times = LoadTimes(None if progress is None else LoadProgress(progress))
     with times.stage("read"):
         admission = admission_under(policy, signature)
-        file = open_module(module, offset, length, admission is not None, digest)
+        file = open_module(module, offset, length, digest)
         name, decoded, warning = ("" if device is None else device), None, ""
         if not name and first_program(modules) is None:
             decoded = _LOADER.decode(file)
