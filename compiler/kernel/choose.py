@@ -22,6 +22,7 @@ from orchestrion.compiler.kernel.patterns.attention import attention
 from orchestrion.compiler.kernel.patterns.elements import (
     lines_of_padding,
     lines_of_results,
+    lines_of_windows,
     run_of_elements,
     transposed_elements,
 )
@@ -290,6 +291,7 @@ PATTERNS: Final[tuple[tuple[str, Callable[[Task], Schedule | None]], ...]] = (
     (ATTENTION, attention),
     ("winograd dot", winograd_dot),
     ("depthwise dot", depthwise_dot),
+    ("lines of windows", lines_of_windows),
     ("pair panel dot", pair_panel_dot),
     ("few rows dot", few_rows_dot),
     ("panel dot", panel_dot),

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
 
-from orchestrion.compiler.ir.attributes import ArrayAttr, DictAttr, StringAttr
+from orchestrion.compiler.ir.attributes import ArrayAttr, StringAttr
 from orchestrion.compiler.ir.dims import is_dynamic
 from orchestrion.compiler.ir.types import TensorType, Type
 from orchestrion.compiler.sequencer import ll_seq
-from orchestrion.compiler.stablehlo.ops.func import result_aliases, types_for_callers
+from orchestrion.compiler.stablehlo.ops.func import names_for_callers, result_aliases, types_for_callers
 from orchestrion.schema.dtypes import BY_NAME
 
 from .language import LANGUAGE, comment, identifier, literal
@@ -101,14 +101,11 @@ def export_of(function: ll_seq.Function, suffix: str) -> Export:
 
 
 def _fields(types: Sequence[Type], attrs: ArrayAttr | None, otherwise: str) -> tuple[Field, ...]:
-    items = [DictAttr(())] * len(types) if attrs is None else list(attrs)
     found: list[Field] = []
-    seen = types_for_callers(types, attrs)
-    for number, (type, told, item) in enumerate(zip(types, seen, items, strict=True)):
-        name = item.get("orchestrion.name") if isinstance(item, DictAttr) else None
-        text = name.value if isinstance(name, StringAttr) else f"{otherwise}{number}"
+    names = names_for_callers(len(types), attrs, otherwise)
+    for name, type, told in zip(names, types, types_for_callers(types, attrs), strict=True):
         assert isinstance(type, TensorType) and isinstance(told, TensorType)
-        found.append(Field(identifier(text, [field.name for field in found]), type, told))
+        found.append(Field(identifier(name, [field.name for field in found]), type, told))
     return tuple(found)
 
 

@@ -1,7 +1,10 @@
 """Schedules of elementwise bodies whose invocations compute several results."""
 
-from orchestrion.compiler.ir.dims import ceildiv, is_dynamic
+from orchestrion.compiler.flow.dialect import Windows
+from orchestrion.compiler.ir.dims import ceildiv, is_dynamic, is_less
 from orchestrion.compiler.kernel.body import count_of
+from orchestrion.compiler.kernel.elements.loops import BLOCK
+from orchestrion.compiler.kernel.elementwise.result_lines import ResultLines
 from orchestrion.compiler.kernel.emit import THREAD
 from orchestrion.compiler.kernel.legality import MAX_PRODUCTS
 from orchestrion.compiler.kernel.products.operands import is_read
@@ -42,10 +45,23 @@ def lines_of_padding(task: Task) -> Schedule | None:
 
 def lines_of_results(task: Task) -> Schedule | None:
     """A workgroup computes neighbours in a line of results, if vectors of neighbours would cross the ends of lines."""
-    lines, simd = task.body.lines, task.machine.simd
-    if lines is None or not task.machine.lanes or lines.in_order or not lines.is_near:
+    lines = task.body.lines
+    return None if lines is None or lines.length % task.machine.simd == 0 else _parts_of_lines(task, lines)
+
+
+def lines_of_windows(task: Task) -> Schedule | None:
+    """A workgroup computes neighbours in a line of a depthwise convolution, whose products share no elements."""
+    dot, lines = task.dot, task.body.lines
+    if dot is None or lines is None or not any(isinstance(op, Windows) for op in task.body.ops):
         return None
-    if lines.length % simd == 0 or lines.length < simd // 2:
+    extents = task.body.extents
+    shares = is_less(1, extents["m"]) and is_less(1, extents["n"])
+    return None if shares or is_less(BLOCK, extents["k"]) else _parts_of_lines(task, lines)
+
+
+def _parts_of_lines(task: Task, lines: ResultLines) -> Schedule | None:
+    simd = task.machine.simd
+    if not task.machine.lanes or lines.in_order or not lines.is_near or lines.length < simd // 2:
         return None
     sizes = [1 << number for number in range(3, 8) if lines.replaces or 1 << number <= lines.length]
     size = min(sizes, key=lambda one: ceildiv(lines.length, one) * (ceildiv(one, simd) + PER_WORKGROUP))

@@ -46,7 +46,7 @@ def _chosen(index: Value, stride_of: Callable[[Value], int | None]) -> Guard | N
     name, operands = op.primitive.name, op.operands
     if name == "select":
         condition, yes, no = operands
-        if stride_of(no) != 0 or stride_of(condition) is not None:
+        if stride_of(no) != 0:
             return None
         stride = stride_of(yes)
         inner = _chosen(yes, stride_of) if stride is None else Guard((), stride)
