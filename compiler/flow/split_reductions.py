@@ -77,9 +77,8 @@ def _parts(before: int, length: int, behind: int) -> tuple[int, int]:
     return (most, widest) if most > 1 else (1, 1)
 
 
-def _sum_of_products(op: Operation, rewriter: Rewriter) -> bool:
+def _sum_of_products(op: DotGeneral, rewriter: Rewriter) -> bool:
     """Replaces a dot of vectors that is long enough to be split. Narrow types may have wider sums in a dot."""
-    assert isinstance(op, DotGeneral)
     x, y, dims = Tensor(rewriter, op.lhs), Tensor(rewriter, op.rhs), op.dimensions
     out = tensor_of(op.out)
     if not x.type.is_static or out.num_elements != 1 or len(dims.lhs_contract) != len(x.shape):

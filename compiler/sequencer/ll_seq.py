@@ -557,35 +557,6 @@ class Return(Operation):
     traits = frozenset({Trait.TERMINATOR})
 
 
-#: Range of memory that a command accesses: memory, first byte, end in bytes, whether it is written. The first byte is
-#: WHOLE for all of a buffer.
-Range = tuple[Value, dims.Size, dims.Size, bool]
-WHOLE: Final = -1
-
-
-def accessed_ranges(op: Operation, entry: Entry | None) -> list[Range]:
-    """The ranges that a command reads and writes; `entry` is the entry of a dispatch, else None.
-
-    A binding that several share counts as a whole: the device is told that the dispatch may access all of it.
-    """
-    match op:
-        case Copy():
-            source, target, length = op.source_offset, op.target_offset, op.length
-            return [(op.source, source, source + length, False), (op.target, target, target + length, True)]
-        case Fill():
-            return [(op.target, op.offset, op.offset + op.length, True)]
-        case Dispatch():
-            assert entry is not None
-            found: list[Range] = []
-            places = zip(op.bindings, op.offsets.sizes, entry.bindings, entry.places(), strict=True)
-            for memory, start, binding, (_, word) in places:
-                first = start if word is None else WHOLE
-                found.append((memory, first, start + length_of(binding), "write" in access_of(binding)))
-            return found
-        case _:
-            return []
-
-
 def access_of(binding: Attribute) -> str:
     access = binding.get("access") if isinstance(binding, DictAttr) else None
     assert isinstance(access, StringAttr)
