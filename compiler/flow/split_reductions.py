@@ -13,7 +13,6 @@ from math import prod
 from typing import Final
 
 from orchestrion.compiler.ir.builtin import Module
-from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor, reduce_by
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
@@ -38,8 +37,7 @@ def run(module: Module) -> None:
     rewrite(module, PATTERNS)
 
 
-def _split(op: Operation, rewriter: Rewriter) -> bool:
-    assert isinstance(op, Reduce)
+def _split(op: Reduce, rewriter: Rewriter) -> bool:
     dims = sorted(op.dimensions.ints)
     if len(op.inputs) != 1 or not dims or dims != list(range(dims[0], dims[-1] + 1)):
         return False
@@ -79,9 +77,8 @@ def _parts(before: int, length: int, behind: int) -> tuple[int, int]:
     return (most, widest) if most > 1 else (1, 1)
 
 
-def _sum_of_products(op: Operation, rewriter: Rewriter) -> bool:
+def _sum_of_products(op: DotGeneral, rewriter: Rewriter) -> bool:
     """Replaces a dot of vectors that is long enough to be split. Narrow types may have wider sums in a dot."""
-    assert isinstance(op, DotGeneral)
     x, y, dims = Tensor(rewriter, op.lhs), Tensor(rewriter, op.rhs), op.dimensions
     out = tensor_of(op.out)
     if not x.type.is_static or out.num_elements != 1 or len(dims.lhs_contract) != len(x.shape):

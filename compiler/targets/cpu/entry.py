@@ -268,7 +268,7 @@ class EntryText(WorkgroupOps):
     def _name_place(self, names: MutableMapping[Value, str], number: str) -> None:
         """Names the number of the invocation."""
         made: dict[str, str] = {"i64": number}
-        values = [self.place] if self.place is not None else self._local_ids()
+        values = [self.place] if self.place is not None else self.local_ids
         for value in values:
             type = type_of(k.dtype_of(value))
             if type not in made:

@@ -206,6 +206,7 @@ class WorkgroupOps(ABC):
         self.masks, self.versions = masks, versions
         self.place: Value | None
         self.skipped: frozenset[Operation]
+        self.local_ids = [op.output for op in block.walk(k.LocalId)]
         self.place, self.skipped = flat_place(block, self.size) or (None, frozenset())
         self.analysis = Analysis(block, self.place)
         if self.place is not None and len(segments_of(list(filter(self._is_own, block)), self.analysis)) > 1:
@@ -298,9 +299,6 @@ class WorkgroupOps(ABC):
     def _must_keep(self, value: Value, own: set[Operation]) -> bool:
         return is_used_outside(value, own) and self.place is None
 
-    def _local_ids(self) -> list[Value]:
-        return [op.output for op in self.block.walk(k.LocalId)]
-
     def _needed(self, segment: Segment, kept: Sequence[Value]) -> list[Value]:
         """Values from outside that the ops of a segment use, and those of `kept`."""
         inner = [op for top in segment.ops for op in top.walk()]
@@ -366,7 +364,7 @@ class WorkgroupOps(ABC):
         return best
 
     def _visited(self, width: int, ops: Sequence[Operation], kept: Sequence[Value]) -> Forms:
-        places = [self.place] if self.place is not None else self._local_ids()
+        places = [self.place] if self.place is not None else self.local_ids
         seeds = {**dict.fromkeys(kept, VARYING), **dict.fromkeys(places, Form(1, width))}
         forms = Forms(width, seeds, guarded=self.masks or self.versions)
         forms.visit(ops)
