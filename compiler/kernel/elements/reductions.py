@@ -3,12 +3,12 @@
 The reduction runs as sequential loops of one invocation (`loops.py`), unless a schedule says otherwise.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any
 
 from orchestrion.compiler.flow.structure import Read, structure_of
 from orchestrion.compiler.ir.core import Region, Value
-from orchestrion.compiler.ir.dims import is_less
+from orchestrion.compiler.ir.dims import Shape, is_less
 from orchestrion.compiler.kernel.code.builder import KernelBuilder
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
 from orchestrion.compiler.stablehlo.ops.reducers import is_neutral
@@ -19,6 +19,9 @@ from .extrema import from_bits, is_extremum, of_bits
 from .index import Index
 from .loops import UNROLLED, Reduction, Scalars, sequential
 from .rules import Requests, Rule, element_of, mapped, scalar_index, shape_of
+
+#: a generator that returns the factors of several products
+Pairs = Generator[tuple[Value, Index], Value, Iterable[tuple[Value, Value]]]
 
 # reduce
 
@@ -118,32 +121,40 @@ class Factors:
         return [b.op("convert", value, to=self.dtype)]
 
 
-def reduction_of_dot(b: KernelBuilder, op: DotGeneral, at: Index, axes: Axes | None = None) -> Reduction:
-    """The reduction for one element of a `stablehlo.dot_general`: a sum of products in the type of the result."""
-    factors = Factors(b, op, at, axes)
-    zero = [b.const(0, factors.dtype)]
+def sums_of_products(
+    b: KernelBuilder, sizes: Shape, zeros: Sequence[Value], factors: Callable[[Sequence[Value]], Pairs]
+) -> Reduction:
+    """Sums of products side by side, which start as `zeros`. `factors`: those of each product at a place."""
 
     def start() -> Scalars:
         yield from ()
-        return zero
+        return list(zeros)
 
     def element(reduced: Sequence[Value]) -> Scalars:
-        (x,) = yield from factors.left(reduced)
-        (y,) = yield from factors.right(reduced)
-        return [b.op("multiply", x, y)]
+        return [b.op("multiply", x, y) for x, y in (yield from factors(reduced))]
 
     def combine(x: Sequence[Value], y: Sequence[Value]) -> Scalars:
         yield from ()
-        return [b.op("add", x[0], y[0])]
+        return [b.op("add", *pair) for pair in zip(x, y, strict=True)]
 
     def accumulate(values: Sequence[Value], reduced: Sequence[Value]) -> Scalars:
+        found = yield from factors(reduced)
+        return [b.multiply_add(x, y, z) for (x, y), z in zip(found, values, strict=True)]
+
+    fused = b.has_multiply_add(b.dtype(zeros[0]))
+    return Reduction(sizes, start, element, combine, zeros, accumulate if fused else None)
+
+
+def reduction_of_dot(b: KernelBuilder, op: DotGeneral, at: Index, axes: Axes | None = None) -> Reduction:
+    """The reduction for one element of a `stablehlo.dot_general`: a sum of products in the type of the result."""
+    factors = Factors(b, op, at, axes)
+
+    def pair(reduced: Sequence[Value]) -> Pairs:
         (x,) = yield from factors.left(reduced)
         (y,) = yield from factors.right(reduced)
-        return [b.multiply_add(x, y, values[0])]
+        return [(x, y)]
 
-    return Reduction(
-        factors.axes.sizes, start, element, combine, zero, accumulate if b.has_multiply_add(factors.dtype) else None
-    )
+    return sums_of_products(b, factors.axes.sizes, [b.const(0, factors.dtype)], pair)
 
 
 def dot_general(b: KernelBuilder, op: DotGeneral, result: int, at: Index) -> Requests:
