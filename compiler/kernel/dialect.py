@@ -12,7 +12,7 @@ from functools import cache
 from typing import ClassVar
 
 from orchestrion.compiler.ir.attributes import BoolAttr, FloatAttr, IntegerAttr, StringAttr
-from orchestrion.compiler.ir.core import Operation, Region, Trait, Value
+from orchestrion.compiler.ir.core import Block, Operation, Region, Trait, Value
 from orchestrion.compiler.ir.declare import attr, operand, operands, region, result, results
 from orchestrion.compiler.ir.dialect import Dialect
 from orchestrion.compiler.ir.types import Attribute, DialectType, ScalarType, Type
@@ -570,6 +570,12 @@ def _check_yield(body: Region, types: list[Type], arguments: bool = True) -> Ite
         yield "region does not end with kernel.yield"
     elif [value.type for value in last.values] != types:
         yield f"region yields {_types(last.values)}, needs ({', '.join(map(str, types))})"
+
+
+def yielded(block: Block) -> Sequence[Value]:
+    """The values that a region yields."""
+    assert isinstance(block.last, Yield)
+    return block.last.values
 
 
 def writes(op: Operation) -> bool:

@@ -28,12 +28,7 @@ from orchestrion.compiler.kernel.products.grid import DOT, is_tiled_dot
 from orchestrion.compiler.kernel.products.operands import packed_tile
 from orchestrion.compiler.kernel.products.staged import GAP, can_stage
 from orchestrion.compiler.kernel.products.winograd import FACTORS, Squares, transformed_elements
-from orchestrion.compiler.kernel.rows.values import (
-    MAX_REGISTER_ELEMENTS,
-    parts_bytes,
-    row_iterations,
-    shared_row_bytes,
-)
+from orchestrion.compiler.kernel.rows.values import MAX_REGISTER_ELEMENTS, parts_bytes, row_iterations, shared_row_bytes
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 from orchestrion.schema.dtypes import BY_NAME, FLOAT
 

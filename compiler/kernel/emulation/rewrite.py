@@ -364,8 +364,7 @@ class _Rewriter:
     def arm(self, block: Block) -> list[Value]:
         """Copies a region without its end. Returns the parts of the values that it yields."""
         self.ops(block)
-        assert block.last is not None
-        return self.flat(block.last.operands)
+        return self.flat(k.yielded(block))
 
     def nothing(self, op: k.Yield) -> None:
         """The op around a region ends it."""

@@ -192,11 +192,7 @@ def can_stage(dot: DotGeneral, machine: Machine) -> bool:
 
 
 def staged_results(
-    b: KernelBuilder,
-    dot: DotGeneral,
-    schedule: Schedule,
-    tile: tuple[Value, Value, Value],
-    places: Sequence[Index],
+    b: KernelBuilder, dot: DotGeneral, schedule: Schedule, tile: tuple[Value, Value, Value], places: Sequence[Index]
 ) -> Scalars:
     """The results at the places of the tile of an invocation. `tile`: the batch of the workgroup, and its block along
     rows and along columns.

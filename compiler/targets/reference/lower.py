@@ -45,11 +45,7 @@ from .special import TensorEmitter, known_number
 Rule = Callable[["_Lowering", Any, Sequence[Value]], Sequence[Value]]
 
 #: op that becomes StableHLO first -> the function from the op and its operands to its results
-_EXPANSIONS: Final[dict[type[Operation], Callable[..., Made]]] = {
-    Merge: merged,
-    LineFft: transformed,
-    RowSolve: solved,
-}
+_EXPANSIONS: Final[dict[type[Operation], Callable[..., Made]]] = {Merge: merged, LineFft: transformed, RowSolve: solved}
 #: ops that do not change a scalar
 _SHAPES_ONLY: Final = (structural.Reshape, structural.BroadcastInDim, structural.Transpose, structural.Reverse)
 
