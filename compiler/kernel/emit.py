@@ -165,9 +165,9 @@ class Kernel:
         places = grid_size(body, schedule)
         number = grid_place(b, schedule, places)
         if body.lines is not None and schedule.local("e") > 1:
-            branch, (output,) = b.begin_if(self._writes(places)), body.outputs
-            body.lines.emit(self.elemental, schedule.workgroup_size, number, partial(self._store_line, output))
-            b.end_if(branch)
+            (output,) = body.outputs
+            with b.when(self._writes(places)):
+                body.lines.emit(self.elemental, schedule.workgroup_size, number, partial(self._store_line, output))
             return
         if (beside := schedule.local("e")) > 1:
             place = b.op("convert", place_beside(b, beside), to=b.index_type)
@@ -175,17 +175,15 @@ class Kernel:
         parts = [self._parts(body.hero, at) for at in self._positions(number, size)] if lanes > 1 and body.hero else []
         counts = {count_of(value) for value in body.results}
         if (across := body.across) is not None and schedule.find("tile", "t") is not None:
-            branch = b.begin_if(self._writes(places))
-            self._write(body.outputs, [across.places(b, schedule, number)] * len(body.outputs))
-            b.end_if(branch)
+            with b.when(self._writes(places)):
+                self._write(body.outputs, [across.places(b, schedule, number)] * len(body.outputs))
             return
         for count in sorted(counts, key=lambda one: (typical(one), str(one))):
-            branch = b.begin_if(self._writes(places if len(counts) == 1 else count, number))
-            for part in parts:
-                self._combine(*part)
-            outputs = [one for one in body.outputs if count_of(one.value) == count]
-            self._write(outputs, [self._places(stored_shape(one.value), number, size) for one in outputs])
-            b.end_if(branch)
+            with b.when(self._writes(places if len(counts) == 1 else count, number)):
+                for part in parts:
+                    self._combine(*part)
+                outputs = [one for one in body.outputs if count_of(one.value) == count]
+                self._write(outputs, [self._places(stored_shape(one.value), number, size) for one in outputs])
 
     def _parts(self, hero: Operation, position: Value) -> tuple[Operation, Index, Parts]:
         """The parts of the element of the hero at a position, which the invocations of the workgroup share."""

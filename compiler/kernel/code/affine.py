@@ -129,6 +129,14 @@ def aligned(b: KernelBuilder, coordinate: Value, tile: int) -> tuple[Value, int]
     return emit(b, Sum(number, whole.constant // tile)), whole.constant % tile
 
 
+def group_of(b: KernelBuilder, positions: Iterable[Value], count: int) -> Value | None:
+    """The number of the group of `count` neighbours that positions are, in order; None if that is not known."""
+    places = [aligned(b, position, count) for position in positions]
+    numbers = {place[0] for place in places if place is not None}
+    in_order = [place and place[1] for place in places] == list(range(count))
+    return numbers.pop() if in_order and len(numbers) == 1 else None
+
+
 def _counts(b: Constants, whole: Sum) -> bool:
     """Whether nothing is subtracted. Then no part of the sum wraps, because the whole sum is in range."""
     half = 1 << (BY_NAME[b.index_type].bits - 1)

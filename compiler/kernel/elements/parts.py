@@ -63,10 +63,11 @@ class Parts:
         """Combines the first half of the parts with the second half."""
         b = self.elemental.builder
         made = [b.shared(1 << (fewer - 1).bit_length(), b.dtype(array)) for array in self.arrays]
-        branch, local = b.begin_if(b.op("compare_lt", b.local_id(), b.word(fewer))), b.local_id()
-        halves = self.load(local), self.load(b.op("add", local, b.const(fewer, "ui32")))
-        store_part(self.elemental, self.elemental.run(self.reduction.combine(*halves)), made, b.inside(made[0], local))
-        b.end_if(branch)
+        local = b.local_id()
+        with b.when(b.op("compare_lt", local, b.word(fewer))):
+            halves = self.load(local), self.load(b.op("add", local, b.word(fewer)))
+            values = self.elemental.run(self.reduction.combine(*halves))
+            store_part(self.elemental, values, made, b.inside(made[0], local))
         b.barrier()
         return Parts(self.elemental, self.reduction, made, fewer, fewer, self.free)
 
@@ -75,15 +76,13 @@ class Parts:
         b, fewer = self.elemental.builder, ceildiv(self.count, RADIX)
         made = [b.shared(FEW_PARTS * self.beside, b.dtype(array)) for array in self.arrays]
         part = part_of(b, self.beside)
-        branch = b.begin_if(b.op("compare_lt", part, b.word(fewer)))
-        first = b.op("multiply", part, b.const(RADIX, "ui32"))
-        end, second = b.op("add", first, b.const(RADIX, "ui32")), b.op("add", first, b.const(1, "ui32"))
-        if self.count % RADIX == 0:
-            values = self._and_parts(self.load(first), second, end, RADIX - 1)
-        else:
-            values = self._and_parts(self.load(first), second, b.op("minimum", end, b.word(self.count)), None)
-        store_part(self.elemental, values, made, b.inside(made[0], b.local_id()))
-        b.end_if(branch)
+        with b.when(b.op("compare_lt", part, b.word(fewer))):
+            first = b.op("multiply", part, b.word(RADIX))
+            end, second = b.op("add", first, b.word(RADIX)), b.op("add", first, b.word(1))
+            values, ragged = self.load(first), self.count % RADIX != 0
+            end = b.op("minimum", end, b.word(self.count)) if ragged else end
+            values = self._and_parts(values, second, end, None if ragged else RADIX - 1)
+            store_part(self.elemental, values, made, b.inside(made[0], b.local_id()))
         b.barrier()
         return Parts(self.elemental, self.reduction, made, fewer, ceildiv(self.most, RADIX), beside=self.beside)
 
@@ -151,10 +150,9 @@ def parts_of(
         each, stride = dim_max(ceildiv(count, lanes), 1), 1
         lower, parts = b.op("multiply", local, b.index(each)), ceildiv(count, each)
         upper = b.op("minimum", b.op("add", lower, b.index(each)), upper)
-    branch = b.begin_if(b.op("compare_lt", number, b.word(parts)))
-    part = elemental.run(Loops.of(b, reduction, most, stride).block(lower, upper, most))
-    store_part(elemental, part, arrays, b.local_id())
-    b.end_if(branch)
+    with b.when(b.op("compare_lt", number, b.word(parts))):
+        part = elemental.run(Loops.of(b, reduction, most, stride).block(lower, upper, most))
+        store_part(elemental, part, arrays, b.local_id())
     b.barrier()
     return Parts(elemental, reduction, arrays, parts, lanes if is_dynamic(parts) else parts, beside=beside).few()
 
@@ -175,11 +173,10 @@ def _lane_parts(elemental: Elemental, op: Operation, reduction: Reduction, lanes
     store_part(elemental, values, arrays, b.local_id())
     parts = Parts(elemental, reduction, arrays, lanes, lanes, True)
     if rest:
-        branch = b.begin_if(b.op("compare_lt", b.local_id(), b.word(rest)))
-        element = elemental.run(reduction.at(b, b.op("add", first, b.index(whole))))
-        values = elemental.run(reduction.combine(parts.load(b.local_id()), element))
-        store_part(elemental, values, arrays, b.local_id())
-        b.end_if(branch)
+        with b.when(b.op("compare_lt", b.local_id(), b.word(rest))):
+            element = elemental.run(reduction.at(b, b.op("add", first, b.index(whole))))
+            values = elemental.run(reduction.combine(parts.load(b.local_id()), element))
+            store_part(elemental, values, arrays, b.local_id())
     b.barrier()
     return parts.few()
 

@@ -6,7 +6,7 @@ The reduction runs as sequential loops of one invocation (`loops.py`), unless a 
 from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any
 
-from orchestrion.compiler.flow.structure import Read, structure_of
+from orchestrion.compiler.flow.structure import structure_of
 from orchestrion.compiler.ir.core import Region, Value
 from orchestrion.compiler.ir.dims import Shape, is_less
 from orchestrion.compiler.kernel.code.builder import KernelBuilder
@@ -33,24 +33,26 @@ def reduction_of_reduce(b: KernelBuilder, op: Reduce, at: Index) -> Reduction:
     axes = Axes([(value, sorted(op.dimensions.ints)) for value in inputs])
     outer = at.coordinates  # found here, in front of all loops: drivers may not move what each iteration divides
 
-    def start() -> Scalars:
-        values = []
-        for value in starts:
-            values.append((yield value, scalar_index(b)))
-        return values
-
     def element(reduced: Sequence[Value]) -> Scalars:
         assert read.coordinates is not None
         place = at.at(shape, mapped(b, read.coordinates, outer, axes.apart(b, reduced)))
-        values = []
-        for value in inputs:
-            values.append((yield value, place))
-        return values
+        return (yield from requested((value, place) for value in inputs))
 
-    def combine(x: Sequence[Value], y: Sequence[Value]) -> Scalars:
-        return (yield from instance(b, op.body, [*x, *y]))
+    return Reduction(
+        axes.sizes,
+        lambda: requested((value, scalar_index(b)) for value in starts),
+        element,
+        lambda x, y: instance(b, op.body, [*x, *y]),
+        _neutral(b, op),
+    )
 
-    return Reduction(axes.sizes, start, element, combine, _neutral(b, op))
+
+def requested(wanted: Iterable[tuple[Value, Index]]) -> Scalars:
+    """The elements of values at places, in order."""
+    values = []
+    for value, at in wanted:
+        values.append((yield value, at))
+    return values
 
 
 def instance(b: KernelBuilder, body: Region, arguments: Sequence[Value | None]) -> Scalars:
@@ -61,9 +63,7 @@ def instance(b: KernelBuilder, body: Region, arguments: Sequence[Value | None]) 
     for argument, value in zip(block.arguments, arguments, strict=True):
         if value is not None:
             b.memo.set((argument, place.key), value)
-    values = []
-    for result in block.last.operands:
-        values.append((yield result, place))
+    values = yield from requested((result, place) for result in block.last.operands)
     b.memo.pop()
     return values
 
@@ -103,18 +103,18 @@ class Factors:
         self.dtype = element_of(op.out)
         self.axes = axes or Axes.of_dot(op)
         #: operands with their index maps
-        self._left, self._right = zip(op.operands, structure_of(op).reads, strict=True)
+        self.sides = list(zip(op.operands, structure_of(op).reads, strict=True))
 
     def left(self, reduced: Sequence[Value]) -> Scalars:
         """The element of the left operand at a place of the contracted dimensions."""
-        return self._factor(*self._left, reduced)
+        return self._factor(0, reduced)
 
     def right(self, reduced: Sequence[Value]) -> Scalars:
         """The element of the right operand at a place of the contracted dimensions."""
-        return self._factor(*self._right, reduced)
+        return self._factor(1, reduced)
 
-    def _factor(self, operand: Value, read: Read, reduced: Sequence[Value]) -> Scalars:
-        b, point = self.builder, self.at.coordinates
+    def _factor(self, number: int, reduced: Sequence[Value]) -> Scalars:
+        b, point, (operand, read) = self.builder, self.at.coordinates, self.sides[number]
         assert read.coordinates is not None
         coordinates = mapped(b, read.coordinates, point, self.axes.apart(b, reduced))
         value = yield operand, self.at.at(shape_of(operand), coordinates)

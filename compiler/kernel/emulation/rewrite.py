@@ -23,7 +23,7 @@ from typing import Any
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.effects import erase_dead
 from orchestrion.compiler.kernel import dialect as k
-from orchestrion.compiler.kernel.code.affine import aligned
+from orchestrion.compiler.kernel.code.affine import aligned, group_of
 from orchestrion.compiler.kernel.code.builder import KernelBuilder
 from orchestrion.compiler.scalars.math.number import Number
 from orchestrion.compiler.sequencer.level_code import code_of
@@ -222,12 +222,10 @@ class _Rewriter:
         """Stores a word if these values and indices are those of its elements in order, else nothing."""
         dtype = k.dtype_of(op.value)
         count = self.narrow(dtype)
-        places = [aligned(self.b, index, count) for _, index in stored] if count > 1 else []
-        numbers = {place[0] for place in places if place is not None}
-        if len(numbers) != 1 or [place and place[1] for place in places] != list(range(count)):
-            return False
-        self._store_word([value for value, _ in stored], dtype, op.binding, numbers.pop())
-        return True
+        number = group_of(self.b, [index for _, index in stored], count) if count > 1 else None
+        if number is not None:
+            self._store_word([value for value, _ in stored], dtype, op.binding, number)
+        return number is not None
 
     def _store_word(self, values: Sequence[Value], dtype: DType, binding: Value, index: Value) -> None:
         """Stores the narrow values, or i1, of a word."""
