@@ -240,7 +240,16 @@ class Lanes(Operation):
         yield from _check_lanes(self.outputs, self.vector)
 
 
-class MultiplyAdd(Operation):
+class _OnFloats(Operation):
+    """An op on floats, or vectors of floats, of one type."""
+
+    def check(self) -> Iterator[str]:
+        types = {value.type for value in (*self.operands, *self.results)}
+        if len(types) > 1 or dtype_of(self.results[0]).kind != FLOAT:
+            yield f"does not take {_types(self.operands)} -> {self.results[0].type}"
+
+
+class MultiplyAdd(_OnFloats):
     """x * y + z of floats, or lane by lane of vectors; rounded once if the instruction set can, else twice."""
 
     name = "kernel.multiply_add"
@@ -250,11 +259,8 @@ class MultiplyAdd(Operation):
     output = result(is_carried)
     traits = PURE
 
-    def check(self) -> Iterator[str]:
-        yield from _check_floats(self)
 
-
-class Scale(Operation):
+class Scale(_OnFloats):
     """x * 2^exponent of floats of which the exponent is integral, rounded once."""
 
     name = "kernel.scale"
@@ -262,9 +268,6 @@ class Scale(Operation):
     exponent = operand(is_scalar)
     output = result(is_scalar)
     traits = PURE
-
-    def check(self) -> Iterator[str]:
-        yield from _check_floats(self)
 
 
 class ByteOffset(Operation):
@@ -542,13 +545,6 @@ def _fits(primitive: str, *types: Type) -> bool:
 
 def _types(values: Sequence[Value]) -> str:
     return f"({', '.join(str(value.type) for value in values)})"
-
-
-def _check_floats(op: Operation) -> Iterator[str]:
-    """Operands and results of one type, floats or vectors of floats."""
-    types = {value.type for value in (*op.operands, *op.results)}
-    if len(types) > 1 or dtype_of(op.results[0]).kind != FLOAT:
-        yield f"does not take {_types(op.operands)} -> {op.results[0].type}"
 
 
 def _check_in_memory(vector: Value) -> Iterator[str]:

@@ -216,11 +216,11 @@ class Kernel:
         if schedule.lanes == 1:
             return is_in_grid(b, schedule, places)
         if (beside := schedule.local("e")) > 1:
-            first = b.op("compare_lt", b.local_id(), b.const(beside, "ui32"))
+            first = b.op("compare_lt", b.local_id(), b.word(beside))
             if number is not None and _is_ragged(count := self.body.largest_result, beside):
                 first = b.op("and", first, b.op("compare_lt", number, b.index(count)))
             return b.op("and", first, is_in_grid(b, schedule, places))
-        first = b.op("compare_eq", b.local_id(), b.const(0, "ui32"))
+        first = b.op("compare_eq", b.local_id(), b.word(0))
         return b.op("and", first, is_in_grid(b, schedule, places))
 
     def _positions(self, number: Value, size: int) -> list[Value]:

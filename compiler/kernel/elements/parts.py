@@ -47,8 +47,8 @@ class Parts:
         b, number = self.elemental.builder, None if is_dynamic(self.count) else self.count
         values = yield from self.reduction.start()
         if number is None or not self.free or number > FEW_PARTS:
-            return self._and_parts(values, b.const(0, "ui32"), b.word(self.count), number)
-        parts = [self.load(b.const(at, "ui32")) for at in range(number)]
+            return self._and_parts(values, b.word(0), b.word(self.count), number)
+        parts = [self.load(b.word(at)) for at in range(number)]
         return self.elemental.run(self.reduction.combine(values, combined(self.elemental, self.reduction, parts)))
 
     def few(self) -> Parts:
@@ -90,10 +90,10 @@ class Parts:
         """The values combined with the parts of a range, without a loop if `number`, how many they are, is known."""
         b, combine = self.elemental.builder, self.reduction.combine
         if number is None:
-            loop = b.begin_loop(lower, upper, b.const(1, "ui32"), values)
+            loop = b.begin_loop(lower, upper, b.word(1), values)
             return b.end_loop(loop, self.elemental.run(combine(loop.carried, self.load(loop.index))))
         for at in range(number):
-            part = self.load(b.op("add", lower, b.const(at, "ui32")))
+            part = self.load(b.op("add", lower, b.word(at)))
             values = self.elemental.run(combine(values, part))
         return values
 
@@ -101,7 +101,7 @@ class Parts:
         """The part at a place."""
         b = self.elemental.builder
         if self.beside > 1:
-            row = b.op("multiply", place, b.const(self.beside, "ui32"))
+            row = b.op("multiply", place, b.word(self.beside))
             place = b.op("add", row, place_beside(b, self.beside))
         return [b.load_shared(array, b.inside(array, place)) for array in self.arrays]
 
@@ -122,12 +122,12 @@ def store_part(elemental: Elemental, values: Sequence[Value], arrays: Sequence[V
 
 def part_of(b: KernelBuilder, beside: int) -> Value:
     """The number of the part of this invocation, in a workgroup of so many reductions."""
-    return b.local_id() if beside == 1 else b.op("unchecked_divide", b.local_id(), b.const(beside, "ui32"))
+    return b.local_id() if beside == 1 else b.op("unchecked_divide", b.local_id(), b.word(beside))
 
 
 def place_beside(b: KernelBuilder, beside: int) -> Value:
     """The number of the reduction of this invocation, of those of its workgroup."""
-    return b.op("unchecked_remainder", b.local_id(), b.const(beside, "ui32"))
+    return b.op("unchecked_remainder", b.local_id(), b.word(beside))
 
 
 def parts_of(

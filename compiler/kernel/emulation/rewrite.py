@@ -136,7 +136,7 @@ class _Rewriter:
     def workgroup_id(self, op: k.WorkgroupId) -> None:
         if not self.emulator.lacks(k.dtype_of(op.output)):
             return self.copied(op)
-        self.parts[op.output] = (self.b.workgroup_id(), self.b.const(0, "ui32"))
+        self.parts[op.output] = (self.b.workgroup_id(), self.b.word(0))
 
     # bindings
 
@@ -308,7 +308,7 @@ class _Rewriter:
         """Gives an index the low word `value`."""
         dtype = k.dtype_of(index)
         wide = self.emulator.lacks(dtype)
-        self.parts[index] = (value, self.b.const(0, "ui32")) if wide else (self.b.op("convert", value, to=dtype.name),)
+        self.parts[index] = (value, self.b.word(0)) if wide else (self.b.op("convert", value, to=dtype.name),)
 
     def _loop_of_words(self, op: k.For, found: Neighbours) -> None:
         """A loop whose iterations compute `found.count` neighbours each."""

@@ -129,7 +129,7 @@ def side_of(b: KernelBuilder, schedule: Schedule, dim: str, extent: Size, number
 
 def local_place(b: KernelBuilder, schedule: Schedule) -> dict[str, Value]:
     """The place of an invocation in its workgroup, as words, along each dimension that divides the workgroup."""
-    across = b.const(schedule.local("n"), "ui32")
+    across = b.word(schedule.local("n"))
     return {"m": b.op("unchecked_divide", b.local_id(), across), "n": b.op("unchecked_remainder", b.local_id(), across)}
 
 
