@@ -170,8 +170,7 @@ class Kernel:
                 body.lines.emit(self.elemental, schedule.workgroup_size, number, partial(self._store_line, output))
             return
         if (beside := schedule.local("e")) > 1:
-            place = b.op("convert", place_beside(b, beside), to=b.index_type)
-            number = b.op("add", b.op("multiply", number, b.index(beside)), place)
+            number = b.place(number, beside, b.index(place_beside(b, beside)))
         parts = [self._parts(body.hero, at) for at in self._positions(number, size)] if lanes > 1 and body.hero else []
         counts = {count_of(value) for value in body.results}
         if (across := body.across) is not None and schedule.find("tile", "t") is not None:

@@ -117,7 +117,7 @@ def split(b: KernelBuilder, coordinate: Value, tile: int) -> tuple[Value, Value]
     units = emit(b, Sum({value: count // unit for value, count in rest.items()}, 0))
     quotient, part = _divided(b, units, tile // unit)
     before = emit(b, Sum(number, whole.constant // tile))
-    return b.op("add", before, quotient), b.op("add", b.op("multiply", part, b.index(unit)), b.index(place))
+    return b.op("add", before, quotient), b.place(part, unit, b.index(place))
 
 
 def aligned(b: KernelBuilder, coordinate: Value, tile: int) -> tuple[Value, int] | None:

@@ -144,7 +144,7 @@ def parts_of(
         return _lane_parts(elemental, op, reduction, lanes, *lane_ranges(count, lanes))
     arrays = [b.shared(lanes * beside, dtype) for dtype in reduction.types(op.results)]
     number = part_of(b, beside)
-    local, stride = b.op("convert", number, to=b.index_type), lanes
+    local, stride = b.index(number), lanes
     lower, upper, parts = local, b.index(count), lanes if reduction.neutral is not None else dim_min(count, lanes)
     if in_order:
         each, stride = dim_max(ceildiv(count, lanes), 1), 1
@@ -163,7 +163,7 @@ def _lane_parts(elemental: Elemental, op: Operation, reduction: Reduction, lanes
     """
     b = elemental.builder
     arrays = [b.shared(lanes, dtype) for dtype in reduction.types(op.results)]
-    first, start = b.op("convert", b.local_id(), to=b.index_type), reduction.neutral
+    first, start = b.index(b.local_id()), reduction.neutral
     lower = first
     if start is None:
         start, lower = elemental.run(reduction.at(b, first)), b.op("add", first, b.index(lanes))

@@ -52,8 +52,8 @@ class Slice:
         b, along = self.builder, self.depth if deep else self.size
         fast, slow = (b.op(f"unchecked_{name}", b.local_id(), b.word(along)) for name in ("remainder", "divide"))
         step = self.lanes // along
-        base = self._at(fast, slow) if deep else self._at(slow, fast)
-        fast, slow = (b.op("convert", word, to=b.index_type) for word in (fast, slow))
+        base = b.place(fast, self.pitch, slow) if deep else b.place(slow, self.pitch, fast)
+        fast, slow = (b.index(word) for word in (fast, slow))
         found = []
         for number in range(self.size * self.depth // self.lanes):
             moved = b.op("add", slow, b.index(number * step))
@@ -66,12 +66,8 @@ class Slice:
         place is inside the array.
         """
         b = self.builder
-        base = self._at(b.op("and", place, b.word(self.depth - 1)), first)
+        base = b.place(b.op("and", place, b.word(self.depth - 1)), self.pitch, first)
         return [b.load_shared(self.array, b.op("add", base, b.word(at * apart))) for at in range(count)]
-
-    def _at(self, place: Value, number: Value) -> Value:
-        b = self.builder
-        return b.op("add", b.op("multiply", place, b.word(self.pitch)), number)
 
 
 @dataclass(frozen=True)
