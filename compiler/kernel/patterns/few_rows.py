@@ -44,7 +44,7 @@ def few_rows_dot(task: Task) -> Schedule | None:
     rows, columns, length = map(int, sizes)
     if not length or columns < FEWEST_COLUMNS or not 0 < rows <= 2 * machine.panel_tile[0]:
         return None
-    read, contract = (dot.rhs, dot.dimensions.rhs_contract) if across == "n" else (dot.lhs, dot.dimensions.lhs_contract)
+    read, contract = dot.sides["mn".index(across)]
     if not (is_element(dot.lhs) and is_element(dot.rhs)) or packed_tile(dot, "mn".index(across)) is not None:
         return None
     if fastest_axis(read) not in contract:

@@ -105,8 +105,8 @@ def panel_dot(task: Task) -> Schedule | None:
     down, across = ("m", "n") if typical(extents["n"]) >= MIN_TILE_COLUMNS else ("n", "m")
     if is_dynamic(extents[across], extents["k"]) or extents[across] < MIN_TILE_COLUMNS or not extents["k"]:
         return None
-    item, dims = dtype_of(dot.out).itemsize, dot.dimensions
-    operand = {"m": (dot.lhs, dims.lhs_contract), "n": (dot.rhs, dims.rhs_contract)}
+    item = dtype_of(dot.out).itemsize
+    operand = dict(zip("mn", dot.sides, strict=True))
     rows = typical(extents[down])
     read, contract = operand[across]
     packed = packed_tile(dot, 0 if across == "m" else 1)

@@ -83,8 +83,7 @@ class Operand:
     @classmethod
     def of(cls, b: KernelBuilder, dot: DotGeneral, left: bool, slice: Slice, batch: Value, number: Value) -> "Operand":
         """The operand for block `number` along its free axes."""
-        dims, extents = dot.dimensions, Extents.of(dot)
-        operand, contract = (dot.lhs, dims.lhs_contract) if left else (dot.rhs, dims.rhs_contract)
+        extents, (operand, contract) = Extents.of(dot), dot.sides[not left]
         extent = extents.rows if left else extents.columns
         first, ragged = b.op("multiply", number, b.index(slice.size)), extent % slice.size != 0
         of_batch, zero = delinearize(b, batch, extents.batch), b.index(0)
