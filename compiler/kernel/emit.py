@@ -164,10 +164,8 @@ class Kernel:
         size, lanes = schedule.count("tile", "e"), schedule.lanes
         places = grid_size(body, schedule)
         number = grid_place(b, schedule, places)
-        if body.lines is not None and schedule.local("e") > 1:
-            (output,) = body.outputs
-            with b.when(self._writes(places)):
-                body.lines.emit(self.elemental, schedule.workgroup_size, number, partial(self._store_line, output))
+        if schedule.by_lines:
+            self._line(number, is_in_grid(b, schedule, places))
             return
         if (beside := schedule.local("e")) > 1:
             number = b.place(number, beside, b.index(place_beside(b, beside)))
@@ -183,6 +181,19 @@ class Kernel:
                     self._combine(*part)
                 outputs = [one for one in body.outputs if count_of(one.value) == count]
                 self._write(outputs, [self._places(stored_shape(one.value), number, size) for one in outputs])
+
+    def _line(self, number: Value, exists: Value) -> None:
+        """An element of a line of every result, or a padded line."""
+        b, body, schedule = self.builder, self.body, self.schedule
+        if body.padding is not None:
+            (output,) = body.outputs
+            with b.when(exists):
+                body.padding.emit(self.elemental, schedule.workgroup_size, number, partial(self._store_line, output))
+        else:
+            assert body.lines is not None
+            at, is_inside = body.lines.place(b, schedule, number)
+            with b.when(b.op("and", exists, is_inside)):
+                self._write(body.outputs, [[at]] * len(body.outputs))
 
     def _parts(self, hero: Operation, position: Value) -> tuple[Operation, Index, Parts]:
         """The parts of the element of the hero at a position, which the invocations of the workgroup share."""
