@@ -26,7 +26,6 @@ from orchestrion.compiler.ir.attributes import (
     StringAttr,
     SymbolRef,
     attribute_of,
-    dense_ints,
 )
 from orchestrion.compiler.ir.core import Operation, Trait, Value
 from orchestrion.compiler.ir.declare import (
@@ -557,35 +556,6 @@ class Return(Operation):
     traits = frozenset({Trait.TERMINATOR})
 
 
-#: Range of memory that a command accesses: memory, first byte, end in bytes, whether it is written. The first byte is
-#: WHOLE for all of a buffer.
-Range = tuple[Value, dims.Size, dims.Size, bool]
-WHOLE: Final = -1
-
-
-def accessed_ranges(op: Operation, entry: Entry | None) -> list[Range]:
-    """The ranges that a command reads and writes; `entry` is the entry of a dispatch, else None.
-
-    A binding that several share counts as a whole: the device is told that the dispatch may access all of it.
-    """
-    match op:
-        case Copy():
-            source, target, length = op.source_offset, op.target_offset, op.length
-            return [(op.source, source, source + length, False), (op.target, target, target + length, True)]
-        case Fill():
-            return [(op.target, op.offset, op.offset + op.length, True)]
-        case Dispatch():
-            assert entry is not None
-            found: list[Range] = []
-            places = zip(op.bindings, op.offsets.sizes, entry.bindings, entry.places(), strict=True)
-            for memory, start, binding, (_, word) in places:
-                first = start if word is None else WHOLE
-                found.append((memory, first, start + length_of(binding), "write" in access_of(binding)))
-            return found
-        case _:
-            return []
-
-
 def access_of(binding: Attribute) -> str:
     access = binding.get("access") if isinstance(binding, DictAttr) else None
     assert isinstance(access, StringAttr)
@@ -597,26 +567,6 @@ def length_of(binding: Attribute) -> dims.Size:
     length = binding.get("length") if isinstance(binding, DictAttr) else None
     assert length is not None
     return size_in(length)
-
-
-def shift_offset(op: Operation, index: int, by: dims.Size) -> None:
-    """Adds `by` bytes to the offset of a command or a read into operand `index`, which is memory."""
-    match op:
-        case Dispatch():
-            offsets = list(op.offsets.sizes)
-            offsets[index - 1] += by
-            op.offsets = dense_ints(*offsets)
-        case Copy() if index == 0:
-            op.source_offset += by
-        case Copy():
-            op.target_offset += by
-        case Fill():
-            op.offset += by
-        case Read() | Loop() | Branch():
-            assert not is_dynamic(by), "predicates are of static size, which goes first"
-            op.offset = IntegerAttr(op.offset.value + by, op.offset.type)
-        case _:
-            raise AssertionError(f"{op.name} does not use memory at an offset")
 
 
 DIALECT = Dialect("ll_seq", ops_in(globals()))
