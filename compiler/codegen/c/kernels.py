@@ -273,7 +273,7 @@ class KernelText(WorkgroupOps):
         return lower, name
 
     def _name_place(self, number: str) -> None:
-        for value in [self.place] if self.place is not None else self._local_ids():
+        for value in [self.place] if self.place is not None else self.local_ids:
             self.body.names[value] = number
 
 
