@@ -225,7 +225,7 @@ def sweep_calls(device: Device, kind: str) -> None:
     for what, action in ACTIONS.items():
         program = device.load(module(*dict.fromkeys(["main", CALLED.get(what, "main")])))
         for number in range(1, MAX_CALLS):
-            hit, raised = attempt(lambda action=action: action(program), device, number, kind)  # type: ignore[misc]
+            hit, raised = attempt(functools.partial(action, program), device, number, kind)
             is_usable(device, program, raised and KINDS[kind].error is errors.DeviceLost)
             if not hit:
                 break
