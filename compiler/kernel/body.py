@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from math import prod
 from typing import Final
 
@@ -22,6 +22,10 @@ from orchestrion.compiler.ir.attributes import ArrayAttr, StringAttr
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.ir.dims import Shape, Size, dim_max, is_dynamic
 from orchestrion.compiler.ir.locations import UNKNOWN
+from orchestrion.compiler.kernel.elements.encodings import stored_shape
+from orchestrion.compiler.kernel.elements.rules import shape_of
+from orchestrion.compiler.kernel.elementwise.padded_lines import PaddedLines
+from orchestrion.compiler.kernel.elementwise.transposed import Across
 from orchestrion.compiler.sequencer.in_place import updates_in_place
 from orchestrion.compiler.sequencer.ll_seq import BINDING, End, Entry, LoadInput, Part, StoreOutput
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
@@ -29,12 +33,6 @@ from orchestrion.compiler.stablehlo.ops.func import Func
 from orchestrion.compiler.stablehlo.ops.function_dims import dim_definitions
 from orchestrion.compiler.stablehlo.ops.indexing import DynamicUpdateSlice
 from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Transpose
-
-from .encodings import stored_shape
-from .padded_lines import PaddedLines
-from .row_values import row_length
-from .rules import shape_of
-from .transposed import Across
 
 #: dimensions of iteration domains
 DIMENSIONS: Final[dict[str, str]] = {
@@ -240,6 +238,17 @@ def reduced(hero: Operation) -> Size:
 def count_of(value: Value) -> Size:
     """Number of elements in memory, padding included."""
     return prod(stored_shape(value))
+
+
+def row_lengths(ops: Sequence[Operation], rows: Size, results: Sequence[Value]) -> list[Size]:
+    """Elements per row of each reduction and of each result."""
+    inputs = [op.inputs[0] for op in ops if isinstance(op, Reduce)]
+    return [elements(value) // rows for value in (*inputs, *results)]
+
+
+def row_length(ops: Sequence[Operation], rows: Size, results: Sequence[Value]) -> Size:
+    """The greatest of `row_lengths`."""
+    return reduce(dim_max, row_lengths(ops, rows, results))
 
 
 def _kind(given: StringAttr | None, ops: Sequence[Operation], outputs: Sequence[Output]) -> str:

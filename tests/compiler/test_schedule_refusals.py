@@ -9,7 +9,7 @@ from orchestrion.compiler.ir.attributes import DialectAttr, StringAttr
 from orchestrion.compiler.kernel.body import Body
 from orchestrion.compiler.kernel.lower import lower_entry
 from orchestrion.compiler.kernel.machine import PLAIN
-from orchestrion.compiler.kernel.row_values import parts_bytes, shared_row_bytes
+from orchestrion.compiler.kernel.rows.values import parts_bytes, shared_row_bytes
 from orchestrion.compiler.kernel.schedule import ATTRIBUTE, Schedule, ScheduleError, Step, parse
 from orchestrion.compiler.kernel.signature import signature_of
 
