@@ -4,6 +4,7 @@ Both are charged to the memory of their context when they are made or grow, and 
 dropped. Null is Python's None. Native modules add types, such as device buffers, views and fences.
 """
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from .errors import DeviceOutOfMemory, Trap
@@ -15,6 +16,13 @@ NUMBER_BYTES, REF_BYTES = 32, 1024
 #: bytes charged per list and buffer for the object itself
 OBJECT_BYTES = 128
 
+#: called with the number of elements or bytes, before memory is taken
+Spend = Callable[[int], object]
+
+
+def _nothing(count: int) -> None:
+    """Spend nothing."""
+
 
 class TypedList:
     """A list of one element type. Only the ops of that type change `items`, so it holds nothing else."""
@@ -25,27 +33,32 @@ class TypedList:
     zero: ClassVar[int | float | None]
     element_bytes: ClassVar[int] = NUMBER_BYTES
 
-    def __init__(self, memory: Memory, size: int) -> None:
+    def __init__(self, memory: Memory, size: int, spend: Spend = _nothing) -> None:
+        """`spend`: see `resize`."""
         self._memory = memory
         self._charged = 0
         memory.charge(OBJECT_BYTES)
         self._charged = OBJECT_BYTES
         self.items: list[Any] = []
-        self.resize(size)
+        self.resize(size, spend)
 
-    def resize(self, size: int) -> None:
-        """Set the number of elements; new ones are zero or null. `Trap` if negative, `MemoryExceeded` for a limit."""
+    def resize(self, size: int, spend: Spend = _nothing) -> None:
+        """Set the number of elements; new ones are zero or null. `spend` is called with that number before memory is
+        taken. `Trap` if it is negative, `MemoryExceeded` for a limit, and what `spend` raises.
+        """
         if size < 0:
             raise Trap(f"list size {size} is negative")
         items = self.items
         growth = size - len(items)
         if growth <= 0:
+            spend(size)
             del items[size:]
             return
         missing = OBJECT_BYTES + self.element_bytes * size - self._charged
         if missing > 0:
             self._memory.charge(missing)
             self._charged += missing
+        spend(size)
         try:
             items += [self.zero] * growth
         except (MemoryError, OverflowError):
@@ -99,17 +112,20 @@ class HostBuffer:
         self.size = len(data)
 
     @classmethod
-    def allocate(cls, memory: Memory, size: int) -> "HostBuffer":
-        """A buffer of `size` zero bytes. `Trap` if negative, `MemoryExceeded` for a limit."""
+    def allocate(cls, memory: Memory, size: int, spend: Spend = _nothing) -> "HostBuffer":
+        """A buffer of `size` zero bytes. `spend` and errors as for `TypedList.resize`."""
         if size < 0:
             raise Trap(f"buffer size {size} is negative")
         charged = size + OBJECT_BYTES
         memory.charge(charged)
         try:
+            spend(size)
             return cls(memoryview(bytearray(size)), memory, charged)
-        except (MemoryError, OverflowError):
+        except BaseException as error:
             memory.refund(charged)
-            raise DeviceOutOfMemory(f"no host memory left for a buffer of {size} bytes") from None
+            if isinstance(error, MemoryError | OverflowError):
+                raise DeviceOutOfMemory(f"no host memory left for a buffer of {size} bytes") from None
+            raise
 
     @classmethod
     def constant(cls, memory: Memory, data: memoryview) -> "HostBuffer":

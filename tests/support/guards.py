@@ -62,8 +62,8 @@ def guarded(pattern: int, most: int) -> Iterator[Guards]:
         made: ArrayBuffer = cls(guards.inside(size)) if size <= min(limit, most) else real(cls, size, limit)
         return made
 
-    def allocate(cls: type[refs.HostBuffer], memory: Any, size: int) -> refs.HostBuffer:
-        made: refs.HostBuffer = host(cls, memory, size)
+    def allocate(cls: type[refs.HostBuffer], memory: Any, size: int, *spend: Any) -> refs.HostBuffer:
+        made: refs.HostBuffer = host(cls, memory, size, *spend)
         made.data = memoryview(guards.inside(size))
         return made
 
