@@ -19,7 +19,13 @@ from orchestrion.compiler.ir.dims import Size, bounds, ceildiv, is_dynamic, is_l
 from orchestrion.compiler.kernel.elements.axes import Axes
 from orchestrion.compiler.kernel.elements.rules import element_of
 from orchestrion.compiler.kernel.patterns.attention import attention
-from orchestrion.compiler.kernel.patterns.elements import lines_of_padding, run_of_elements, transposed_elements
+from orchestrion.compiler.kernel.patterns.elements import (
+    lines_of_padding,
+    lines_of_results,
+    lines_of_windows,
+    run_of_elements,
+    transposed_elements,
+)
 from orchestrion.compiler.kernel.patterns.few_rows import few_rows_dot
 from orchestrion.compiler.kernel.patterns.pairs import pair_panel_dot
 from orchestrion.compiler.kernel.patterns.panels import byte_panel_dot, depthwise_dot, panel_dot, winograd_dot
@@ -285,6 +291,7 @@ PATTERNS: Final[tuple[tuple[str, Callable[[Task], Schedule | None]], ...]] = (
     (ATTENTION, attention),
     ("winograd dot", winograd_dot),
     ("depthwise dot", depthwise_dot),
+    ("lines of windows", lines_of_windows),
     ("pair panel dot", pair_panel_dot),
     ("few rows dot", few_rows_dot),
     ("panel dot", panel_dot),
@@ -294,6 +301,7 @@ PATTERNS: Final[tuple[tuple[str, Callable[[Task], Schedule | None]], ...]] = (
     ("transposed elements", transposed_elements),
     ("lines of padding", lines_of_padding),
     ("shared reduction", shared_reduction),
+    ("lines of results", lines_of_results),
     ("each element", each_element),
 )
 

@@ -164,10 +164,8 @@ class Kernel:
         size, lanes = schedule.count("tile", "e"), schedule.lanes
         places = grid_size(body, schedule)
         number = grid_place(b, schedule, places)
-        if body.lines is not None and schedule.local("e") > 1:
-            branch, (output,) = b.begin_if(self._writes(places)), body.outputs
-            body.lines.emit(self.elemental, schedule.workgroup_size, number, partial(self._store_line, output))
-            b.end_if(branch)
+        if schedule.by_lines:
+            self._line(number, is_in_grid(b, schedule, places))
             return
         if (beside := schedule.local("e")) > 1:
             place = b.op("convert", place_beside(b, beside), to=b.index_type)
@@ -186,6 +184,19 @@ class Kernel:
             outputs = [one for one in body.outputs if count_of(one.value) == count]
             self._write(outputs, [self._places(stored_shape(one.value), number, size) for one in outputs])
             b.end_if(branch)
+
+    def _line(self, number: Value, exists: Value) -> None:
+        """An element of a line of every result, or a padded line."""
+        b, body, schedule = self.builder, self.body, self.schedule
+        if body.padding is not None:
+            branch, (output,) = b.begin_if(exists), body.outputs
+            body.padding.emit(self.elemental, schedule.workgroup_size, number, partial(self._store_line, output))
+        else:
+            assert body.lines is not None
+            at, is_inside = body.lines.place(b, schedule, number)
+            branch = b.begin_if(b.op("and", exists, is_inside))
+            self._write(body.outputs, [[at]] * len(body.outputs))
+        b.end_if(branch)
 
     def _parts(self, hero: Operation, position: Value) -> tuple[Operation, Index, Parts]:
         """The parts of the element of the hero at a position, which the invocations of the workgroup share."""

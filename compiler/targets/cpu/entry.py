@@ -210,8 +210,24 @@ class EntryText(WorkgroupOps):
         if self.masks and ways and rest > 1 and not ways[-1].gathers:
             flags = (f"i1 {'true' if lane < rest else 'false'}" for lane in range(ways[-1].width))
             body(ways[-1], lower, f"<{', '.join(flags)}>")
+        elif self.masks and ways and count is None and self.place is None and not ways[-1].gathers:
+            self._masked_rest(lower, upper, ways[-1].width, partial(body, ways[-1]))
         elif lower != str(count):
             self._count(lower, upper, 1, partial(body, _SCALAR))
+
+    def _masked_rest(self, lower: str, upper: str, width: int, body: Callable[[str, str], None]) -> None:
+        """Runs the invocations behind the last whole vector, fewer than a vector, as one with a mask."""
+        code, rest, done = self.code, self.code.new("rest"), self.code.new("done")
+        code.fork(code.set(f"icmp ult i64 {lower}, {upper}"), rest, done)
+        code.begin(rest)
+        left = code.set(f"trunc i64 {code.set(f'sub i64 {upper}, {lower}')} to i32")
+        wide = f"<{width} x i32>"
+        one = code.set(f"insertelement {wide} poison, i32 {left}, i64 0")
+        ends = code.set(f"shufflevector {wide} {one}, {wide} poison, {wide} zeroinitializer")
+        numbers = ", ".join(f"i32 {lane}" for lane in range(width))
+        body(lower, code.set(f"icmp ult {wide} <{numbers}>, {ends}"))
+        code.jump(done)
+        code.begin(done)
 
     def _count(self, lower: str, upper: str, step: int, body: Callable[[str], None]) -> None:
         if lower.isdecimal() and upper.isdecimal() and int(upper) - int(lower) <= step:
