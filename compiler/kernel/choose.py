@@ -27,7 +27,7 @@ from .choose_attention import attention
 from .choose_elements import lines_of_padding, run_of_elements, transposed_elements
 from .choose_few_rows import few_rows_dot
 from .choose_pairs import pair_panel_dot
-from .choose_panels import byte_panel_dot, depthwise_dot, panel_dot, winograd_dot
+from .choose_panels import byte_panel_dot, depthwise_dot, narrow_panels, panel_dot, winograd_dot
 from .choose_rows import ELEMENTS_PER_WORKGROUP, schedules_of_rows
 from .emit import THREAD
 from .legality import problems
@@ -301,6 +301,8 @@ def _specialized(task: Task, name: str, schedule: Schedule) -> Choice:
         missed = f"dispatches with {_size(task, small)} have no kernel of their own on this machine"
         small = None
     special = [] if small is None else [_small_schedule(task, small)]
+    if name == "panel dot" and (assumed := next(schedule.named("assume"), None)) is not None:
+        special = [narrow_panels(schedule, assumed)]
     if name != "tiled dot" or task.tile is None:
         return Choice(schedule, tuple(special), missed)
     rows, columns = task.tile

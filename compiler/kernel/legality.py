@@ -306,11 +306,13 @@ def _panels(dot: DotGeneral, schedule: Schedule, machine: Machine) -> Iterator[s
         yield f"{out}: results are computed in vectors along m or n"
     elif width < lanes and lanes % width:
         yield f"{out}: {lanes} invocations take whole rows of {width} results"
-    if any(how not in (("shift", "pad") if dim == across else ("clamp",)) for dim, how in guards.items()):
-        yield f"{out}: the last tile is padded or moved back along the vectors, and clamped along the other dimension"
-    if not (sizes := contracted(dot)) or is_dynamic(prod(sizes)) or not prod(sizes):
-        yield f"{out}: the number of products is known and not 0"
-    elif out.how == "stream" and (steps or len(sizes) > 1 or BLOCK % out.count):
+    is_panel = any(step.dim == ("lhs" if across == "m" else "rhs") for step in steps)
+    along = ("shift", "pad", "clamp") if is_panel else ("shift", "pad")
+    if any(how not in (along if dim == across else ("clamp",)) for dim, how in guards.items()):
+        yield f"{out}: the last tile is moved back along the vectors, padded, or clamped in a panel, and clamped elsewhere"
+    if not (sizes := contracted(dot)) or prod(sizes) == 0:
+        yield f"{out}: the number of products is not 0"
+    elif out.how == "stream" and (steps or len(sizes) > 1 or is_dynamic(*sizes) or BLOCK % out.count):
         yield f"{out}: passes add a power of two of products, {BLOCK} at most, along one axis, of operands in memory"
     elif out.how == "panel" and not slice_of(dot, out.count)[1]:
         yield f"{out}: a block of a sum of {prod(sizes)} products has more elements"

@@ -49,19 +49,24 @@ def slice_of(dot: DotGeneral, depth: int) -> tuple[int, int, int]:
     """The contracted axis that slices of up to `depth` elements divide, their places along it, and the elements per
     place: those of the inner axes. A slice has one place of each outer axis. Slices are about equal, and end at the end
     of a block of the sum. `depth` 0: the slice is everything. The places are 0 if a block has more elements than a
-    slice.
+    slice. The axes inside of the one that slices divide have static sizes; slices of a dynamic one are as long as they
+    can be.
     """
-    sizes = numbers(contracted(dot))
-    if not depth or depth >= prod(sizes):
-        return 0, sizes[0], prod(sizes[1:])
-    axis = next(axis for axis in range(len(sizes)) if prod(sizes[axis + 1 :]) <= max(depth, BLOCK - 1))
-    size, inside = sizes[axis], prod(sizes[axis + 1 :])
+    sizes = contracted(dot)
+    if not is_dynamic(*sizes) and (not depth or depth >= prod(sizes)):
+        return 0, int(sizes[0]), prod(numbers(sizes[1:]))
+    inner = [sizes[axis + 1 :] for axis in range(len(sizes))]
+    fits = [not is_dynamic(*rest) and prod(rest) <= max(depth, BLOCK - 1) for rest in inner]
+    axis = fits.index(True)
+    size, inside = sizes[axis], prod(numbers(inner[axis]))
     block = max(BLOCK // inside, 1)
     most = depth // inside // block
-    return axis, most and block * ceildiv(ceildiv(size, block), ceildiv(size, most * block)), inside
+    if is_dynamic(size) or not most:
+        return axis, most * block, inside
+    return axis, block * ceildiv(ceildiv(int(size), block), ceildiv(int(size), most * block)), inside
 
 
-def is_divided(slice: tuple[int, int, int], sizes: Sequence[int]) -> bool:
+def is_divided(slice: tuple[int, int, int], sizes: Shape) -> bool:
     """Whether the sums of a block are those of several slices. `sizes`: of the contracted axes."""
     return slice[0] > 0 or slice[1] != sizes[0]
 
@@ -90,7 +95,7 @@ def shared_elements(dot: DotGeneral, schedule: Schedule) -> int:
     slice = slice_of(dot, schedule.count("stage", "out"))
     depth, down = prod(slice[1:]), "n" if vector_dimension(schedule) == "m" else "m"
     staged = {step.dim for step in schedule.named("stage")}
-    whole = schedule.keeps_scores or is_divided(slice, numbers(contracted(dot)))
+    whole = schedule.keeps_scores or is_divided(slice, contracted(dot))
     sums = rows * columns // (1 if whole else schedule.local(down))
     return sums + depth * (rows * ("lhs" in staged) + columns * ("rhs" in staged))
 
@@ -99,7 +104,8 @@ def shared_elements(dot: DotGeneral, schedule: Schedule) -> int:
 class Panel:
     """A slice of an operand in shared memory: `depth` places along the contracted axes, `size` rows or columns each.
     `deep`: neighbours in the array are places of one row, else rows or columns of one place. `turned`: neighbours in
-    memory are the places of one column. `whole`: the array has the places of all slices.
+    memory are the places of one column. `least`: fewest places of a slice along its innermost axis. `whole`: the array
+    has the places of all slices.
     """
 
     builder: KernelBuilder
@@ -108,6 +114,7 @@ class Panel:
     depth: int
     deep: bool
     turned: bool
+    least: int = 0
     whole: bool = False
 
     def at(self, number: Value, place: Value) -> Value:
@@ -150,8 +157,8 @@ class PanelDot(DotBlock):
         self.first_row = b.op("multiply", self.place[dims[0]], b.index(self.rows))
         self.first_column = b.op("multiply", self.place[across], b.index(self.columns))
         self.start, guard = self.first_column, schedule.find("guard", across)
-        self.is_padded = guard is not None and guard.how == "pad"
-        if guard is not None and not self.is_padded:
+        self.guard = "" if guard is None else guard.how
+        if self.guard == "shift":
             self.start = b.op("minimum", self.start, b.index(self.column_count - self.columns))
         self.has_strips, zero = self.in_strips and (self.strips_slices or not self.is_sliced), b.word(0)
         self.strip, self.height = zero, self.tile[0] if self.has_strips and not self.is_sliced else self.rows
@@ -168,11 +175,10 @@ class PanelDot(DotBlock):
         """The array of the sums of the block."""
         return self.builder.shared(self.height * self.columns, element_of(self.dot.out))
 
-    def _division(self) -> tuple[tuple[int, ...], tuple[int, int, int]]:
+    def _division(self) -> tuple[Shape, tuple[int, int, int]]:
         """The sizes of the contracted axes, and how slices divide them."""
-        return numbers(contracted(self.dot)), slice_of(
-            self.dot, self.schedule.count("stage", "out") if self.in_slices else 0
-        )
+        depth = self.schedule.count("stage", "out") if self.in_slices else 0
+        return contracted(self.dot), slice_of(self.dot, depth)
 
     def _panel(self, left: bool) -> Panel | None:
         """The panel of an operand of the block; None if it has none."""
@@ -183,10 +189,12 @@ class PanelDot(DotBlock):
         axis, places, inside = self.slice
         size, depth = self.rows if left else self.columns, places * inside
         array = b.shared(depth * size, element_of(self.dot.out))
-        least = self.sizes[-1] if inside > 1 else self.sizes[axis] % places or places
+        size_of_last = self.sizes[axis] % places
+        last = 1 if is_dynamic(size_of_last) else int(size_of_last) or places
+        least = int(self.sizes[-1]) if inside > 1 else last
         inner = next((axis for axis in reversed(contract) if shape_of(operand)[axis] != 1), None)
         along = inner is not None and fastest_axis(operand) == inner
-        along = along and least >= (self.schedule.workgroup_size if left else self.lanes)
+        along = along and (is_dynamic(size_of_last) or least >= (self.schedule.workgroup_size if left else self.lanes))
         turned = (
             along
             and not left
@@ -194,7 +202,7 @@ class PanelDot(DotBlock):
             and is_read(bf16_of(operand) or operand, encoded=False)
             and element_of(operand) == element_of(self.dot.out)
         )
-        return Panel(b, array, size, depth, left and along, turned)
+        return Panel(b, array, size, depth, left and along, turned, least)
 
     def emit(self, finish: Finish) -> None:
         if self.has_strips and not self.is_sliced:
@@ -208,7 +216,7 @@ class PanelDot(DotBlock):
         b, (axis, places, _) = self.builder, self.slice
         size = self.sizes[axis]
         if not self.is_sliced:
-            self._slice((), (b.index(0), b.index(size), size))
+            self._slice((), (b.index(0), b.index(size), places))
         else:
             with self._each(b.word(self.rows), self.columns) as (row, column):
                 b.store_shared(self.zero, self.block, self._at(row, column))
@@ -216,7 +224,7 @@ class PanelDot(DotBlock):
             loops = [b.begin_loop(b.index(0), b.index(count), b.index(step), ()) for count, step in steps]
             *outer, first = (loop.index for loop in loops)
             end = b.op("add", first, b.index(places))
-            self._slice(outer, (first, b.op("minimum", end, b.index(size)) if size % places else end, places))
+            self._slice(outer, (first, b.op("minimum", end, b.index(size)) if size % places != 0 else end, places))
             for loop in reversed(loops):
                 b.end_loop(loop, ())
 
@@ -260,7 +268,7 @@ class PanelDot(DotBlock):
 
     def _strips(self, finish: Finish) -> None:
         """Computes and finishes one strip of the block after the other."""
-        b, size = self.builder, self.sizes[0]
+        b, size = self.builder, self.slice[1]
         bounds = b.index(0), b.index(size), size
         base = self._fetch_panels((), bounds)
         with self._each_strip():
@@ -303,15 +311,20 @@ class PanelDot(DotBlock):
             at = b.op("subtract", linearize(b, along(place), self.sizes), base)
             b.store_shared(self._factor(left, number, along(place)), panel.array, panel.at(number, at))
 
-        if panel.deep:
-            with self._rows_and_places(panel, count, self.schedule.workgroup_size) as (number, place):
-                copy(b.op("add", place, b.local_id()), number)
-        elif panel.turned:
-            self._turn(panel, count, base, along)
-        else:
-            with self._each_place(count, panel.size) as elements:
+        lanes = {(True, False): self.schedule.workgroup_size, (False, True): self.lanes}.get((panel.deep, panel.turned), 0)
+        few = b.op("compare_lt", count, b.word(lanes)) if panel.least < lanes else None
+        if few is not None or not lanes:
+            with b.when(few), self._each_place(count, panel.size) as elements:
                 for place, number in elements:
                     copy(place, number)
+        if few is not None:
+            b.barrier()  # divides code with vectors of its own from code that lanes run
+        with b.when(None if few is None else b.op("compare_ge", count, b.word(lanes))):
+            if panel.deep:
+                with self._rows_and_places(panel, count, lanes) as (number, place):
+                    copy(b.op("add", place, b.local_id()), number)
+            elif panel.turned:
+                self._turn(panel, count, base, along)
         for loop in reversed(loops):
             b.end_loop(loop, ())
 
@@ -386,7 +399,9 @@ class PanelDot(DotBlock):
         return b.op("minimum", row, b.index(rows - 1)) if rows % unit != 0 else row
 
     def _column(self, number: Value) -> Value:
-        return self.builder.op("add", self.start, number)
+        b = self.builder
+        column = b.op("add", self.start, number)
+        return b.op("minimum", column, b.index(self.column_count - 1)) if self.guard == "clamp" else column
 
     def _result(self, row: Value | None, column: Value | None) -> Index:
         """The place of a result; 0 for a row or a column that does not matter."""
@@ -537,11 +552,11 @@ class PanelDot(DotBlock):
 
     def _write(self, row: Value, column: Value, finish: Finish) -> None:
         b = self.builder
-        across = self._column(b.index(column))
+        across = b.op("add", self.start, b.index(column))
         own = None
-        if self.is_padded:
+        if self.guard in ("clamp", "pad"):
             own = b.op("compare_lt", across, b.index(self.column_count))
-        elif self.start is not self.first_column:
+        elif self.guard == "shift":
             own = b.op("compare_ge", across, self.first_column)
         with b.when(own):
             at = self._result(b.op("add", self.first_row, b.index(row)), across)
