@@ -42,8 +42,9 @@ SLICE_BYTES = 256 << 10
 FEWEST_COPIES = 8
 #: bytes of the panels of a dot of bytes
 BYTE_PANELS = 80 << 10
-#: rows or columns that a block has at least, if their number is dynamic and no more than these are expected
-EXPECTED = 128
+#: rows and columns that blocks of a dynamic number of them are made for, at least: those of few rows have idle
+#: invocations, and those of many do not copy the other operand for a few rows each
+EXPECTED = 512
 #: fewest rows of a dot whose columns or products are of a dynamic number
 FEWEST_ROWS = 4
 #: fewest blocks of a dot whose workgroups read wide rows
@@ -115,9 +116,7 @@ def panel_dot(task: Task) -> Schedule | None:
     item, dims = BY_NAME[element_of(dot.out)].itemsize, dot.dimensions
     operand = {"m": (dot.lhs, dims.lhs_contract), "n": (dot.rhs, dims.rhs_contract)}
     rows, columns = typical(extents[down]), typical(extents[across])
-    if dynamic:
-        columns = max(columns, EXPECTED)
-        rows = max(rows, EXPECTED) if is_dynamic(extents[down]) else rows
+    rows, columns = (max(size, EXPECTED) if is_dynamic(extents[dim]) else size for size, dim in ((rows, down), (columns, across)))
     read, contract = operand[across]
     packed = packed_tile(dot, 0 if across == "m" else 1)
     in_order = (packed is not None or fastest_axis(read) not in contract) and is_read(read)

@@ -218,7 +218,7 @@ class PanelDot(DotBlock):
         if not self.is_sliced:
             self._slice((), (b.index(0), b.index(size), places))
         else:
-            with self._each(b.word(self.rows), self.columns) as (row, column):
+            with self._each(self._rows_of(self.rows), self.columns) as (row, column):
                 b.store_shared(self.zero, self.block, self._at(row, column))
             steps = zip(self.sizes[: axis + 1], [1] * axis + [places], strict=True)
             loops = [b.begin_loop(b.index(0), b.index(count), b.index(step), ()) for count, step in steps]

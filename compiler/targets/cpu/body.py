@@ -15,7 +15,7 @@ from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.kernel import dialect as k
 from orchestrion.compiler.targets.kernel_target import methods_of
-from orchestrion.schema.dtypes import BOOL, BY_NAME, SIGNED, DType
+from orchestrion.schema.dtypes import BOOL, BY_NAME, SIGNED, UNSIGNED, DType
 
 from .byte_products import add_byte_products
 from .code import Code
@@ -135,6 +135,8 @@ class Body:
             return
         text = instruction(name, operands, subject, result, lanes)
         self.names[op.output] = operands[0] if text is None else self.code.set(text)
+        if name == "multiply" and lanes == 1 and result.kind == UNSIGNED and not any(map(str.isdecimal, operands)):
+            self.names[op.output] = self.code.opaque(type_of(result), self.names[op.output])
 
     def _select(self, op: k.Scalar, varies: bool) -> str:
         condition, yes, no = op.operands
@@ -142,7 +144,9 @@ class Body:
         flag = self.vector(condition) if by_lane else self.scalar(condition)
         flags, type = self.type(condition), self.type(op.output)
         x, y = (self.vector(v) if varies else self.scalar(v) for v in (yes, no))
-        return self.code.set(f"select {flags} {flag}, {type} {x}, {type} {y}")
+        found = self.code.set(f"select {flags} {flag}, {type} {x}, {type} {y}")
+        opaque = type == "i32" and not varies and not x.isdecimal() and not y.isdecimal()
+        return self.code.opaque(type, found) if opaque else found
 
     def _divisor(self, op: k.Scalar, operands: list[str], dtype: DType, lanes: int) -> str:
         """A divisor without values at which the processor stops: code in front of a condition divides, too."""
