@@ -483,7 +483,8 @@ def _rows(body: Body, schedule: Schedule) -> Iterator[str]:
     stage = schedule.find("stage", "k")
     used = parts_bytes(body.ops, schedule.lanes)
     if stage is None:
-        used = shared_row_bytes(body.ops, body.rows, body.results, schedule.lanes)
+        most = schedule.range_of("k")[1]
+        used = shared_row_bytes(body.ops, body.rows, body.results, schedule.lanes, most)
     if used > MAX_SHARED_BYTES:
         yield f"rows take {used} bytes of shared memory; every device has {MAX_SHARED_BYTES}"
     if stage is None:

@@ -8,14 +8,14 @@ results are selected.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, MutableMapping, Sequence
+from collections.abc import Callable, Container, Iterable, MutableMapping, Sequence
 from functools import partial
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.kernel import dialect as k
 from orchestrion.compiler.targets.kernel_target import methods_of
-from orchestrion.schema.dtypes import BOOL, BY_NAME, SIGNED, UNSIGNED, DType
+from orchestrion.schema.dtypes import BOOL, BY_NAME, SIGNED, DType
 
 from .byte_products import add_byte_products
 from .code import Code
@@ -34,7 +34,8 @@ Callee = Callable[[k.Call, int], str]
 
 class Body:
     """The code of ops. `names`: value -> name of the scalar, vector or address. `callee`: finds functions. `level`:
-    None for code without vectors of its own.
+    None for code without vectors of its own. `sizes`: indices and sizes that are computed from dynamic sizes. LLVM would
+    compute row offsets and ends among them in inner loops again, instead of keeping them.
     """
 
     def __init__(
@@ -44,11 +45,13 @@ class Body:
         names: MutableMapping[Value, str],
         callee: Callee,
         level: Level | None = None,
+        sizes: Container[Value] = (),
     ) -> None:
         self.code, self.forms, self.callee, self.level = code, forms, callee, level
         self.names = names
         self.width = forms.width
         self.mask: str | None = None
+        self.sizes = sizes
 
     # values
 
@@ -135,7 +138,7 @@ class Body:
             return
         text = instruction(name, operands, subject, result, lanes)
         self.names[op.output] = operands[0] if text is None else self.code.set(text)
-        if name == "multiply" and lanes == 1 and result.kind == UNSIGNED and not any(map(str.isdecimal, operands)):
+        if name == "multiply" and op.output in self.sizes and lanes == 1:
             self.names[op.output] = self.code.opaque(type_of(result), self.names[op.output])
 
     def _select(self, op: k.Scalar, varies: bool) -> str:
@@ -145,8 +148,8 @@ class Body:
         flags, type = self.type(condition), self.type(op.output)
         x, y = (self.vector(v) if varies else self.scalar(v) for v in (yes, no))
         found = self.code.set(f"select {flags} {flag}, {type} {x}, {type} {y}")
-        opaque = type == "i32" and not varies and not x.isdecimal() and not y.isdecimal()
-        return self.code.opaque(type, found) if opaque else found
+        return self.code.opaque(type, found) if op.output in self.sizes and not varies else found
+
 
     def _divisor(self, op: k.Scalar, operands: list[str], dtype: DType, lanes: int) -> str:
         """A divisor without values at which the processor stops: code in front of a condition divides, too."""
