@@ -217,13 +217,14 @@ def shared_reduction(task: Task) -> Schedule | None:
         return None  # in native code, invocations are lanes of vectors, which load neighbours in memory
     length, adds_vectors = body.extents["k"], _adds_vectors(task)
     lanes = lanes_per_reduction(task.results) if is_dynamic(length) else REDUCTION_LANES
-    if not task.is_long_and_few and longest(length, machine) <= max_elements(machine):
+    in_vectors = adds_vectors and is_dynamic(length)
+    if not in_vectors and not task.is_long_and_few and longest(length, machine) <= max_elements(machine):
         if is_dynamic(length) or length < LONG_REDUCTION or not (task.leaves_units_idle or adds_vectors):
             return None
         if not task.reduces_neighbours:
             return _columns_beside(task)
         lanes = machine.subgroup
-    if adds_vectors and not is_dynamic(length):
+    if adds_vectors:
         lanes = REDUCTION_VECTORS * machine.simd
     return Schedule.of(Step("bind", "grid", "workgroup"), Step("reduce", "k", "tree", lanes)) if lanes > 1 else None
 
