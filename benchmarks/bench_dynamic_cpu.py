@@ -59,7 +59,9 @@ def rows() -> dict[str, Row]:
         return ops.layer_norm(x, np.float32(2), np.float32(1))
 
     def conv(x: Any) -> Any:
-        return jax.nn.relu(lax.conv_general_dilated(x, kernel, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")))
+        return jax.nn.relu(
+            lax.conv_general_dilated(x, kernel, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+        )
 
     def encoder(x: Any) -> Any:
         return networks.apply_encoder(ops, layer, x, x.shape, 12)
@@ -116,9 +118,9 @@ class Found(NamedTuple):
 def run(row: Row, rounds: int, clock: Callable[[], float], with_jax: bool) -> Found:
     import jax
     import jax.export
+    from peers import best_level
 
     from orchestrion import compiler, vm
-    from peers import best_level
 
     program = program_of(row)
     ((_, _, values),) = program.cases

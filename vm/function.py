@@ -382,8 +382,9 @@ class Function:
         return large and self.device.info.limits.uses_host_addresses
 
     def _lendable_results(self, outputs: Sequence[Slot]) -> tuple[ResultMemory | None, ...]:
-        """The memory of each large result, of which `outputs` has the slots, on a device that works on the host's memory. Empty if no result is large.
-        A result that the program may compute in the memory of an argument has none.
+        """The memory of each large result, on a device that works on the host's memory. `outputs`: the slots of the
+        results. Empty if no result is large. A result that the program may compute in the memory of an argument has
+        none.
         """
         if not self.device.info.limits.uses_host_addresses:
             return ()

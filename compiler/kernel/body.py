@@ -30,6 +30,7 @@ from orchestrion.compiler.stablehlo.ops.function_dims import dim_definitions
 from orchestrion.compiler.stablehlo.ops.indexing import DynamicUpdateSlice
 from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Transpose
 
+from .element_rows import ElementRows
 from .encodings import stored_shape
 from .padded_lines import PaddedLines
 from .row_values import row_length
@@ -203,11 +204,14 @@ class Body:
         return Attention.of(self.ops, self.results) if self.kind == ATTENTION else None
 
     @cached_property
-    def lines(self) -> PaddedLines | None:
-        """The lines of an elementwise body that pads a tensor; None if it does not."""
-        if self.kind != "elementwise" or len(self.outputs) != 1 or self.outputs[0].binding in self.inputs.values():
+    def lines(self) -> PaddedLines | ElementRows | None:
+        """The lines of an elementwise body that pads a tensor, or its rows of dynamic size; None if it has neither."""
+        if self.kind != "elementwise":
             return None
-        return PaddedLines.of(self.outputs[0].value)
+        found, replaces = None, self.outputs[0].binding in self.inputs.values()
+        if len(self.outputs) == 1 and not replaces:
+            found = PaddedLines.of(self.outputs[0].value)
+        return found or ElementRows.of(self.ops, self.results)
 
     @property
     def has_one_size(self) -> bool:

@@ -24,7 +24,7 @@ from orchestrion.schema.dtypes import BY_NAME
 from .axes import Axes
 from .body import Body
 from .choose_attention import attention
-from .choose_elements import lines_of_padding, run_of_elements, transposed_elements
+from .choose_elements import lines_of_padding, rows_of_elements, run_of_elements, transposed_elements
 from .choose_few_rows import few_rows_dot
 from .choose_pairs import pair_panel_dot
 from .choose_panels import byte_panel_dot, depthwise_dot, narrow_panels, panel_dot, winograd_dot
@@ -286,6 +286,7 @@ PATTERNS: Final[tuple[tuple[str, Callable[[Task], Schedule | None]], ...]] = (
     ("tiled dot", tiled_dot),
     ("transposed elements", transposed_elements),
     ("lines of padding", lines_of_padding),
+    ("rows of elements", rows_of_elements),
     ("shared reduction", shared_reduction),
     ("each element", each_element),
 )
@@ -302,8 +303,8 @@ def _specialized(task: Task, name: str, schedule: Schedule) -> Choice:
         missed = f"dispatches with {_size(task, small)} have no kernel of their own on this machine"
         small = None
     special = [] if small is None else [_small_schedule(task, small)]
-    if name == "panel dot" and (assumed := next(schedule.named("assume"), None)) is not None:
-        special = [narrow_panels(schedule, assumed)]
+    if name == "panel dot":
+        special = [narrow_panels(schedule, step) for step in schedule.named("assume")]
     if name != "tiled dot" or task.tile is None:
         return Choice(schedule, tuple(special), missed)
     rows, columns = task.tile

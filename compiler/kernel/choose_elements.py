@@ -1,13 +1,15 @@
 """Schedules of elementwise bodies whose invocations compute several results."""
 
-from orchestrion.compiler.ir.dims import is_dynamic
+from orchestrion.compiler.ir.dims import is_dynamic, typical
 
 from .body import count_of
 from .choose_panels import PANEL_LANES
 from .choose_rows import ELEMENTS_PER_WORKGROUP
+from .element_rows import ElementRows
 from .emit import THREAD
 from .legality import MAX_PRODUCTS
 from .operands import is_read
+from .padded_lines import PaddedLines
 from .schedule import Schedule, Step
 from .task import Task
 
@@ -32,9 +34,22 @@ def transposed_elements(task: Task) -> Schedule | None:
 def lines_of_padding(task: Task) -> Schedule | None:
     """A workgroup copies a line of a padded tensor, if neighbours that are padded alike are no whole vectors."""
     lines = task.body.lines if task.machine.panel_bytes else None
-    if lines is None or lines.inner % PANEL_LANES == 0 or lines.width < PANEL_LANES or not is_read(lines.pad.operand_):
+    if (
+        not isinstance(lines, PaddedLines)
+        or lines.inner % PANEL_LANES == 0
+        or lines.width < PANEL_LANES
+        or not is_read(lines.pad.operand_)
+    ):
         return None
     return task.if_legal(Schedule.of(Step("bind", "grid", "workgroup"), Step("bind", "e", "local", PANEL_LANES)))
+
+
+def rows_of_elements(task: Task) -> Schedule | None:
+    """A workgroup computes a row of dynamic size, if an operand is read in another order than that of memory."""
+    rows, lanes = task.body.lines, task.machine.simd
+    if not task.machine.lanes or not isinstance(rows, ElementRows) or not rows.divides or typical(rows.count) < lanes:
+        return None
+    return task.if_legal(Schedule.of(Step("bind", "grid", "workgroup"), Step("bind", "e", "local", lanes)))
 
 
 def run_of_elements(task: Task) -> Schedule | None:

@@ -116,7 +116,9 @@ def panel_dot(task: Task) -> Schedule | None:
     item, dims = BY_NAME[element_of(dot.out)].itemsize, dot.dimensions
     operand = {"m": (dot.lhs, dims.lhs_contract), "n": (dot.rhs, dims.rhs_contract)}
     rows, columns = typical(extents[down]), typical(extents[across])
-    rows, columns = (max(size, EXPECTED) if is_dynamic(extents[dim]) else size for size, dim in ((rows, down), (columns, across)))
+    rows, columns = (
+        max(size, EXPECTED) if is_dynamic(extents[dim]) else size for size, dim in ((rows, down), (columns, across))
+    )
     read, contract = operand[across]
     packed = packed_tile(dot, 0 if across == "m" else 1)
     in_order = (packed is not None or fastest_axis(read) not in contract) and is_read(read)
@@ -154,9 +156,7 @@ def narrow_panels(schedule: Schedule, assumed: Step) -> Schedule:
     """The schedule of dispatches with fewer columns than the block of a schedule for at least `assumed` ones."""
     across = assumed.dim
     kept = (s for s in schedule.steps if s != assumed and (s.name, s.dim) not in (("bind", across), ("guard", across)))
-    return Schedule.of(
-        *kept, Step("specialize", across, count=assumed.count - 1), Step("guard", across, "clamp")
-    )
+    return Schedule.of(*kept, Step("specialize", across, count=assumed.count - 1), Step("guard", across, "clamp"))
 
 
 def _tiles_of_copies(task: Task, rows: int, columns: int, tile: tuple[int, int], in_order: bool) -> tuple[int, int]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.ir.dims import Shape, Size, ceildiv, dim_max, is_dynamic, typical
@@ -141,9 +140,6 @@ class Kernel:
     def _storing(self, output: Output) -> _Store:
         return lambda places, values: self.store(output, places, values)
 
-    def _store_line(self, output: Output, position: Value, value: Value) -> None:
-        store(self.builder, [value], self.binding(output), [position])
-
     # elements of results, in the order of memory
 
     def _elements(self) -> None:
@@ -155,8 +151,11 @@ class Kernel:
         places = grid_size(body, schedule)
         number = grid_place(b, schedule, places)
         if body.lines is not None and schedule.local("e") > 1:
-            branch, (output,) = b.begin_if(self._writes(places)), body.outputs
-            body.lines.emit(self.elemental, schedule.workgroup_size, number, partial(self._store_line, output))
+            branch, outputs = (
+                b.begin_if(self._writes(places)),
+                [(one.value, self._storing(one)) for one in body.outputs],
+            )
+            body.lines.emit(self.elemental, schedule.workgroup_size, number, outputs)
             b.end_if(branch)
             return
         if (beside := schedule.local("e")) > 1:
@@ -173,8 +172,8 @@ class Kernel:
             branch = b.begin_if(self._writes(places if len(counts) == 1 else count, number))
             for part in parts:
                 self._combine(*part)
-            outputs = [one for one in body.outputs if count_of(one.value) == count]
-            self._write(outputs, [self._places(stored_shape(one.value), number, size) for one in outputs])
+            some = [one for one in body.outputs if count_of(one.value) == count]
+            self._write(some, [self._places(stored_shape(one.value), number, size) for one in some])
             b.end_if(branch)
 
     def _parts(self, hero: Operation, position: Value) -> tuple[Operation, Index, Parts]:

@@ -309,7 +309,7 @@ def _panels(dot: DotGeneral, schedule: Schedule, machine: Machine) -> Iterator[s
     is_panel = any(step.dim == ("lhs" if across == "m" else "rhs") for step in steps)
     along = ("shift", "pad", "clamp") if is_panel else ("shift", "pad")
     if any(how not in (along if dim == across else ("clamp",)) for dim, how in guards.items()):
-        yield f"{out}: the last tile is moved back along the vectors, padded, or clamped in a panel, and clamped elsewhere"
+        yield f"{out}: the last tile is moved back, padded, or clamped in a panel along the vectors, else clamped"
     if not (sizes := contracted(dot)) or prod(sizes) == 0:
         yield f"{out}: the number of products is not 0"
     elif out.how == "stream" and (steps or len(sizes) > 1 or is_dynamic(*sizes) or BLOCK % out.count):

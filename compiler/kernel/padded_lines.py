@@ -7,7 +7,7 @@ operand and padding. Invocations take neighbours of each part in turn.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from math import prod
@@ -21,10 +21,8 @@ from orchestrion.compiler.stablehlo.ops.structural import Pad, Reshape
 from .blocks import each
 from .elemental import Elemental
 from .index import Index, delinearize, linearize
+from .row_kernel import Result
 from .rules import scalar_index, shape_of, unpadded
-
-#: writes a value at a position of the result
-Write = Callable[[Value, Value], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +64,9 @@ class PaddedLines:
         """Elements of a line."""
         return prod(numbers(shape_of(self.pad.out))[self.axis :])
 
-    def emit(self, elemental: Elemental, lanes: int, number: Value, write: Write) -> None:
+    def emit(self, elemental: Elemental, lanes: int, number: Value, outputs: Sequence[Result]) -> None:
         """The code of line `number`, for `lanes` invocations of a workgroup."""
+        ((result, store),) = outputs
         b, shape, outer = elemental.builder, shape_of(self.pad.operand_), shape_of(self.pad.out)[: self.axis]
         padding = elemental.element(self.pad.padding_value, scalar_index(b))
         target, low = b.op("multiply", number, b.index(self.length)), self.pad.edge_padding_low.sizes
@@ -81,7 +80,8 @@ class PaddedLines:
                 at, value = b.index(word), padding
                 if source is not None:
                     value = elemental.element(self.pad.operand_, Index(b, shape, None, b.op("add", source, at)))
-                write(b.op("add", target, b.op("add", b.index(first), at)), value)
+                position = b.op("add", target, b.op("add", b.index(first), at))
+                store([Index(b, shape_of(result), None, position)], [value])
             return []
 
         def copied() -> list[Value]:

@@ -311,7 +311,9 @@ class PanelDot(DotBlock):
             at = b.op("subtract", linearize(b, along(place), self.sizes), base)
             b.store_shared(self._factor(left, number, along(place)), panel.array, panel.at(number, at))
 
-        lanes = {(True, False): self.schedule.workgroup_size, (False, True): self.lanes}.get((panel.deep, panel.turned), 0)
+        lanes = {(True, False): self.schedule.workgroup_size, (False, True): self.lanes}.get(
+            (panel.deep, panel.turned), 0
+        )
         few = b.op("compare_lt", count, b.word(lanes)) if panel.least < lanes else None
         if few is not None or not lanes:
             with b.when(few), self._each_place(count, panel.size) as elements:

@@ -34,7 +34,7 @@ Callee = Callable[[k.Call, int], str]
 
 class Body:
     """The code of ops. `names`: value -> name of the scalar, vector or address. `callee`: finds functions. `level`:
-    None for code without vectors of its own. `sizes`: indices and sizes that are computed from dynamic sizes. LLVM would
+    None for code without vectors of its own. `sizes`: the values that are computed from dynamic sizes. LLVM would
     compute row offsets and ends among them in inner loops again, instead of keeping them.
     """
 
@@ -149,7 +149,6 @@ class Body:
         x, y = (self.vector(v) if varies else self.scalar(v) for v in (yes, no))
         found = self.code.set(f"select {flags} {flag}, {type} {x}, {type} {y}")
         return self.code.opaque(type, found) if op.output in self.sizes and not varies else found
-
 
     def _divisor(self, op: k.Scalar, operands: list[str], dtype: DType, lanes: int) -> str:
         """A divisor without values at which the processor stops: code in front of a condition divides, too."""
