@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from .ir.builtin import Module
-from .ir.core import Operation
+from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.core import Operation
+
 from .profiles import known_profile
 
 if TYPE_CHECKING:

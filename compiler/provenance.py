@@ -14,27 +14,28 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from orchestrion.compiler.ir.attributes import StringAttr
+from orchestrion.compiler.ir.core import Operation, Trait
+from orchestrion.compiler.ir.locations import Location, Origin, Tracked, numbers_of, origin_of, place_of, source_text
+from orchestrion.compiler.ir.parameters import name_of
+from orchestrion.compiler.kernel.lower import schedules_of
 from orchestrion.compiler.profiles import known_profile
+from orchestrion.compiler.stablehlo.ops.control_flow import While
+from orchestrion.compiler.stablehlo.ops.custom_call import CustomCall
+from orchestrion.compiler.stablehlo.ops.func import Call, Func, Return
+from orchestrion.compiler.stablehlo.ops.structural import Constant
 
 from .bytecode import vm
 from .errors import CompileError, Diagnostic
 from .flow import dialect as flow
 from .ir import util
-from .ir.attributes import StringAttr
-from .ir.core import Operation, Trait
-from .ir.locations import Location, Origin, Tracked, numbers_of, origin_of, place_of, source_text
-from .ir.parameters import name_of
-from .kernel.lower import schedules_of
 from .parts import parts_of
 from .placement import EntryRow, NotTaken, Place, ProgramRow, Refusal, Report, SourceOp
 from .sequencer import hl_seq, ll_seq
-from .stablehlo.ops.control_flow import While
-from .stablehlo.ops.custom_call import CustomCall
-from .stablehlo.ops.func import Call, Func, Return
-from .stablehlo.ops.structural import Constant
 
 if TYPE_CHECKING:
-    from .ir.builtin import Module
+    from orchestrion.compiler.ir.builtin import Module
+
     from .pipeline import Pass
 
 P = TypeVar("P", bound=Operation)

@@ -7,6 +7,8 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from orchestrion.compiler.pipeline import PASSES
 
 ROOT = Path(__file__).parent.parent
@@ -34,6 +36,44 @@ COMPILER_ORDER = (
     "rules",
     "codegen",
 )
+#: The same for the parts of two of its folders, which are files and sub-folders.
+PARTS_ORDER: dict[str, tuple[str, ...]] = {
+    "kernel": (
+        "machine",
+        "schedule",
+        "reduction_limits",
+        "dialect",
+        "code",
+        "emulation",
+        "signature",
+        "elements",
+        "elementwise",
+        "body",
+        "rows",
+        "products",
+        "panels",
+        "library",
+        "emit",
+        "legality",
+        "patterns",
+        "choose",
+        "loop_entry",
+        "lower",
+    ),
+    "targets": (
+        "choice",
+        "target",
+        "kernel_target",
+        "library_code",
+        "schedule_file",
+        "c_text",
+        "cpu",
+        "opencl",
+        "reference",
+        "spirv",
+        "passes",
+    ),
+}
 LONGEST_FILE = 600
 #: files of vm/ that know each other, whether to run or for types: two halves of one subject each, and no others
 CIRCLES = [["fence", "native_fence"], ["parameter_trust", "parameters"], ["profile", "trace"]]
@@ -115,15 +155,27 @@ def test_folders_of_the_compiler_import_earlier_ones() -> None:
     known = known_files(ROOT / "compiler")
     folders = {path.name for path in (ROOT / "compiler").iterdir() if path.is_dir() and path.name != "__pycache__"}
     assert set(COMPILER_ORDER) == folders
-    place = {folder: number for number, folder in enumerate(COMPILER_ORDER)}
-    found: dict[str, set[str]] = {}
-    for name, imported in known.items():
-        own = name.split(".")[0]
-        later = {other.split(".")[0] for other in imported}
-        later = {folder for folder in later if own in place and place.get(folder, -1) > place[own]}
-        if later:
-            found[name] = later
-    assert not found
+    assert not back_edges(known, COMPILER_ORDER)
+
+
+@pytest.mark.parametrize("folder", PARTS_ORDER)
+def test_parts_of_a_folder_import_earlier_ones(folder: str) -> None:
+    known = known_files(ROOT / "compiler")
+    names = {name: name.removeprefix(f"{folder}.") for name in known if name.startswith(f"{folder}.")}
+    inside = {inner: {names[other] for other in known[name] if other in names} for name, inner in names.items()}
+    assert set(PARTS_ORDER[folder]) == {name.split(".")[0] for name in inside} - {"__init__"}
+    assert not back_edges(inside, PARTS_ORDER[folder])
+
+
+def back_edges(known: dict[str, set[str]], order: tuple[str, ...]) -> dict[str, set[str]]:
+    """For each module the parts that it imports although they stand later in the order."""
+    place = {part: number for number, part in enumerate(order)}
+    found = {
+        name: {part for part in {other.split(".")[0] for other in imported} if place.get(part, -1) > place[own]}
+        for name, imported in known.items()
+        if (own := name.split(".")[0]) in place
+    }
+    return {name: later for name, later in found.items() if later}
 
 
 def test_passes_do_not_call_passes() -> None:

@@ -196,8 +196,8 @@ class CondBranch(BranchOp):
     In `hl_seq` the condition may be a counter, a resource of four bytes: its last byte decides. The counter is negative
     until it reaches 0.
 
-    `kernel_loop`: the block is the header of a loop that becomes one kernel (`targets/mark_kernel_loops.py`); its
-    number of iterations, 0 if that is unknown. `batch`: the block is the header of a loop of which the host submits
+    `kernel_loop`: the block is the header of a loop that becomes one kernel (pass `mark-kernel-loops`); its number of
+    iterations, 0 if that is unknown. `batch`: the block is the header of a loop of which the host submits
     several iterations at once, at most so many.
     """
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from math import prod
 from typing import Final
 
@@ -22,6 +22,11 @@ from orchestrion.compiler.ir.attributes import ArrayAttr, StringAttr
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.ir.dims import Shape, Size, dim_max, is_dynamic
 from orchestrion.compiler.ir.locations import UNKNOWN
+from orchestrion.compiler.kernel.elements.encodings import stored_shape
+from orchestrion.compiler.kernel.elements.rules import shape_of
+from orchestrion.compiler.kernel.elementwise.dynamic_rows import DynamicRows
+from orchestrion.compiler.kernel.elementwise.padded_lines import PaddedLines
+from orchestrion.compiler.kernel.elementwise.transposed import Across
 from orchestrion.compiler.sequencer.in_place import updates_in_place
 from orchestrion.compiler.sequencer.ll_seq import BINDING, End, Entry, LoadInput, Part, StoreOutput
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
@@ -29,13 +34,6 @@ from orchestrion.compiler.stablehlo.ops.func import Func
 from orchestrion.compiler.stablehlo.ops.function_dims import dim_definitions
 from orchestrion.compiler.stablehlo.ops.indexing import DynamicUpdateSlice
 from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Transpose
-
-from .element_rows import ElementRows
-from .encodings import stored_shape
-from .padded_lines import PaddedLines
-from .row_values import row_length
-from .rules import shape_of
-from .transposed import Across
 
 #: dimensions of iteration domains
 DIMENSIONS: Final[dict[str, str]] = {
@@ -204,14 +202,14 @@ class Body:
         return Attention.of(self.ops, self.results) if self.kind == ATTENTION else None
 
     @cached_property
-    def lines(self) -> PaddedLines | ElementRows | None:
+    def lines(self) -> PaddedLines | DynamicRows | None:
         """The lines of an elementwise body that pads a tensor, or its rows of dynamic size; None if it has neither."""
         if self.kind != "elementwise":
             return None
         found, replaces = None, self.outputs[0].binding in self.inputs.values()
         if len(self.outputs) == 1 and not replaces:
             found = PaddedLines.of(self.outputs[0].value)
-        return found or ElementRows.of(self.ops, self.results)
+        return found or DynamicRows.of(self.results)
 
     @property
     def has_one_size(self) -> bool:
@@ -244,6 +242,17 @@ def reduced(hero: Operation) -> Size:
 def count_of(value: Value) -> Size:
     """Number of elements in memory, padding included."""
     return prod(stored_shape(value))
+
+
+def row_lengths(ops: Sequence[Operation], rows: Size, results: Sequence[Value]) -> list[Size]:
+    """Elements per row of each reduction and of each result."""
+    inputs = [op.inputs[0] for op in ops if isinstance(op, Reduce)]
+    return [elements(value) // rows for value in (*inputs, *results)]
+
+
+def row_length(ops: Sequence[Operation], rows: Size, results: Sequence[Value]) -> Size:
+    """The greatest of `row_lengths`."""
+    return reduce(dim_max, row_lengths(ops, rows, results))
 
 
 def _kind(given: StringAttr | None, ops: Sequence[Operation], outputs: Sequence[Output]) -> str:

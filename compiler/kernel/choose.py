@@ -16,29 +16,48 @@ from orchestrion.compiler.flow.kinds import ATTENTION
 from orchestrion.compiler.flow.layout import layout_of
 from orchestrion.compiler.flow.structure import fastest_axis
 from orchestrion.compiler.ir.dims import Size, bounds, ceildiv, is_dynamic, is_less, typical
+from orchestrion.compiler.kernel.elements.axes import Axes
+from orchestrion.compiler.kernel.elements.rules import element_of
+from orchestrion.compiler.kernel.patterns.attention import attention
+from orchestrion.compiler.kernel.patterns.elements import (
+    lines_of_padding,
+    rows_of_elements,
+    run_of_elements,
+    transposed_elements,
+)
+from orchestrion.compiler.kernel.patterns.few_rows import few_rows_dot
+from orchestrion.compiler.kernel.patterns.pairs import pair_panel_dot
+from orchestrion.compiler.kernel.patterns.panels import (
+    byte_panel_dot,
+    depthwise_dot,
+    narrow_panels,
+    panel_dot,
+    winograd_dot,
+)
+from orchestrion.compiler.kernel.patterns.rows import ELEMENTS_PER_WORKGROUP, schedules_of_rows
+from orchestrion.compiler.kernel.patterns.task import (
+    FEW_ROWS_TILE,
+    LONG_REDUCTION,
+    MAX_TILE_OPS,
+    Code,
+    Task,
+    edge_guard,
+    tile_steps,
+)
+from orchestrion.compiler.kernel.products.operands import is_loaded
+from orchestrion.compiler.kernel.products.staged import can_stage
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
 from orchestrion.compiler.stablehlo.ops.reducers import is_commutative
 from orchestrion.schema.dtypes import BY_NAME
 
-from .axes import Axes
 from .body import Body
-from .choose_attention import attention
-from .choose_elements import lines_of_padding, rows_of_elements, run_of_elements, transposed_elements
-from .choose_few_rows import few_rows_dot
-from .choose_pairs import pair_panel_dot
-from .choose_panels import byte_panel_dot, depthwise_dot, narrow_panels, panel_dot, winograd_dot
-from .choose_rows import ELEMENTS_PER_WORKGROUP, schedules_of_rows
 from .emit import THREAD
 from .legality import problems
 from .library import KERNELS
 from .machine import Machine
-from .operands import is_loaded
 from .reduction_limits import lanes_per_reduction, longest, max_elements
-from .rules import element_of
 from .schedule import Schedule, Step
-from .staged import can_stage
-from .task import FEW_ROWS_TILE, LONG_REDUCTION, MAX_TILE_OPS, Code, Task, edge_guard, tile_steps
 
 #: workgroup size of kernels without barriers whose invocations compute a tile of a dot
 TILES_PER_WORKGROUP = 32

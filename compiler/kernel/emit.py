@@ -12,40 +12,50 @@ from dataclasses import dataclass, field
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.ir.dims import Shape, Size, ceildiv, dim_max, is_dynamic, typical
 from orchestrion.compiler.ir.locations import UNKNOWN, Location
+from orchestrion.compiler.kernel.code.builder import KernelBuilder
+from orchestrion.compiler.kernel.code.pack_lanes import pack_lanes
+from orchestrion.compiler.kernel.code.vectors import load_lanes
+from orchestrion.compiler.kernel.elements.elemental import Elemental
+from orchestrion.compiler.kernel.elements.encodings import store, stored_shape
+from orchestrion.compiler.kernel.elements.extrema import from_bits, is_extremum, of_bits
+from orchestrion.compiler.kernel.elements.index import Index, delinearize
+from orchestrion.compiler.kernel.elements.indexing import moved, starts_of
+from orchestrion.compiler.kernel.elements.parts import Parts, parts_of, place_beside
+from orchestrion.compiler.kernel.elements.reductions import REDUCTIONS
+from orchestrion.compiler.kernel.elements.rules import shape_of
+from orchestrion.compiler.kernel.panels.attention import AttentionBlock
+from orchestrion.compiler.kernel.panels.bytes import BytePanelDot
+from orchestrion.compiler.kernel.panels.dot import PanelDot
+from orchestrion.compiler.kernel.panels.lane_sums import LaneSumDot
+from orchestrion.compiler.kernel.panels.pairs import PairPanelDot
+from orchestrion.compiler.kernel.panels.streamed import StreamedDot
+from orchestrion.compiler.kernel.products.blocks import DotBlock
+from orchestrion.compiler.kernel.products.depthwise import DepthwiseDot
+from orchestrion.compiler.kernel.products.dots import reduced_tile, remember
+from orchestrion.compiler.kernel.products.grid import (
+    Write,
+    dot_places,
+    grid_place,
+    grid_size,
+    is_in_grid,
+    is_tiled_dot,
+    side_of,
+    tiles,
+    write_tile,
+)
+from orchestrion.compiler.kernel.products.staged import staged_results
+from orchestrion.compiler.kernel.products.winograd import SquareDot
+from orchestrion.compiler.kernel.rows.registers import emit_rows
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
 from orchestrion.compiler.stablehlo.ops.indexing import DynamicSlice, DynamicUpdateSlice
 from orchestrion.compiler.stablehlo.ops.reducers import is_commutative
 
-from .attention import AttentionBlock
-from .blocks import DotBlock
 from .body import Body, Extents, Output, count_of
-from .builder import KernelBuilder
-from .byte_panels import BytePanelDot
-from .depthwise import DepthwiseDot
 from .dialect import Return
-from .dots import reduced_tile, remember
-from .elemental import Elemental
-from .encodings import store, stored_shape
-from .extrema import from_bits, is_extremum, of_bits
-from .grid import Write, dot_places, grid_place, grid_size, is_in_grid, is_tiled_dot, side_of, tiles, write_tile
-from .index import Index, delinearize
-from .indexing import moved, starts_of
-from .lane_sums import LaneSumDot
 from .library import KERNELS
 from .machine import PLAIN, Machine
-from .pack_lanes import pack_lanes
-from .pair_panels import PairPanelDot
-from .panels import PanelDot
-from .parts import Parts, parts_of, place_beside
 from .reduction_limits import longest
-from .reductions import REDUCTIONS
-from .register_rows import emit_rows
-from .rules import shape_of
 from .schedule import Schedule, Step
-from .staged import staged_results
-from .streamed import StreamedDot
-from .vectors import load_lanes
-from .winograd import SquareDot
 
 #: a function that writes elements of an output at some places
 _Store = Callable[[Sequence[Index], Sequence[Value]], None]

@@ -14,30 +14,35 @@ from typing import Final
 from orchestrion.compiler.flow.attention_bodies import Attention
 from orchestrion.compiler.flow.kinds import ATTENTION
 from orchestrion.compiler.ir.dims import bounds, ceildiv, is_dynamic, is_less
+from orchestrion.compiler.kernel.elements.encodings import stored_shape
+from orchestrion.compiler.kernel.elements.loops import BLOCK, loop_iterations
+from orchestrion.compiler.kernel.elements.rules import element_of
+from orchestrion.compiler.kernel.panels.attention import attention_bytes
+from orchestrion.compiler.kernel.panels.bytes import byte_panel_bytes, has_bytes
+from orchestrion.compiler.kernel.panels.dot import contracted, shared_elements, slice_of, vector_dimension
+from orchestrion.compiler.kernel.panels.joined_axes import units_of
+from orchestrion.compiler.kernel.panels.lane_sums import reads_along
+from orchestrion.compiler.kernel.panels.pairs import has_pairs, pair_panel_bytes
+from orchestrion.compiler.kernel.products.depthwise import Lines
+from orchestrion.compiler.kernel.products.grid import DOT, is_tiled_dot
+from orchestrion.compiler.kernel.products.operands import packed_tile
+from orchestrion.compiler.kernel.products.staged import GAP, can_stage
+from orchestrion.compiler.kernel.products.winograd import FACTORS, Squares, transformed_elements
+from orchestrion.compiler.kernel.rows.values import (
+    MAX_REGISTER_ELEMENTS,
+    parts_bytes,
+    row_iterations,
+    shared_row_bytes,
+)
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 from orchestrion.schema.dtypes import BY_NAME, FLOAT
 
-from .attention import attention_bytes
-from .body import Body, Extents, count_of
-from .byte_panels import byte_panel_bytes, has_bytes
-from .depthwise import Lines
+from .body import Body, Extents, count_of, row_lengths
 from .dialect import VECTOR_LANES
-from .encodings import stored_shape
-from .grid import DOT, is_tiled_dot
-from .joined_axes import units_of
-from .lane_sums import reads_along
 from .library import KERNELS
-from .loops import BLOCK, loop_iterations
 from .machine import MAX_SHARED_BYTES, Machine
-from .operands import packed_tile
-from .pair_panels import has_pairs, pair_panel_bytes
-from .panels import contracted, shared_elements, slice_of, vector_dimension
 from .reduction_limits import longest, max_counted_iterations, max_elements, max_loop_iterations
-from .row_values import MAX_REGISTER_ELEMENTS, parts_bytes, row_iterations, row_lengths, shared_row_bytes
-from .rules import element_of
 from .schedule import Schedule, Step
-from .staged import GAP, can_stage
-from .winograd import FACTORS, Squares, transformed_elements
 
 #: invocations of a workgroup that every Vulkan device takes
 MAX_WORKGROUP_SIZE: Final = 128

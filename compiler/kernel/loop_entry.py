@@ -18,21 +18,21 @@ from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Value
 from orchestrion.compiler.ir.dims import Size
 from orchestrion.compiler.ir.types import TensorType
+from orchestrion.compiler.kernel.code.builder import KernelBuilder
+from orchestrion.compiler.kernel.elements.refusals import diagnose
+from orchestrion.compiler.kernel.elements.rules import shape_of
+from orchestrion.compiler.kernel.patterns.rows import ELEMENTS_PER_WORKGROUP
 from orchestrion.compiler.sequencer import ll_seq
 from orchestrion.schema.dtypes import BY_NAME
 
 from . import dialect as k
 from .body import Body, reduced
-from .builder import KernelBuilder
 from .choose import choose
-from .choose_rows import ELEMENTS_PER_WORKGROUP
 from .emit import emit, invocations
 from .legality import problems
 from .library import KERNELS
 from .machine import Machine
 from .reduction_limits import max_counted_iterations
-from .refusals import diagnose
-from .rules import shape_of
 from .schedule import Schedule, Step
 
 #: most iterations of a loop in one dispatch

@@ -13,6 +13,8 @@ from orchestrion.compiler.ir.attributes import ArrayAttr, StringAttr, dense_ints
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Block, Operation, Region
 from orchestrion.compiler.ir.effects import erase_dead
+from orchestrion.compiler.kernel.code.predicate import add_predicate
+from orchestrion.compiler.kernel.elements.refusals import diagnose
 from orchestrion.compiler.sequencer.ll_seq import Entry, Specialization
 from orchestrion.schema.rows import UP_TO
 
@@ -22,8 +24,6 @@ from .emit import emit, invocations
 from .legality import choice_problems, problems
 from .loop_entry import emit_loop, is_loop
 from .machine import Machine
-from .predicate import add_predicate
-from .refusals import diagnose
 from .schedule import Schedule, ScheduleError, parse
 
 

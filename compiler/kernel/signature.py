@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.attributes import DictAttr, StringAttr
 from orchestrion.compiler.ir.core import Block, Operation
+from orchestrion.compiler.kernel.code.builder import Function, body_of
 from orchestrion.compiler.sequencer.level_code import code_of
 from orchestrion.compiler.sequencer.ll_seq import Entry
 from orchestrion.schema.dtypes import BOOL, BY_NAME, FLOAT, DType
 
 from . import dialect as k
-from .builder import Function, body_of
 from .machine import shared_bytes
 
 

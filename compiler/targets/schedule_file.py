@@ -9,8 +9,8 @@ The first line is the header with the version of the format; a reader refuses ot
 those with a condition first. One space separates fields. A body has at most one choice per target and machine.
 `digest_of` defines what a digest covers.
 
-Files are untrusted: `parse` accepts a file or raises CompileError with its name and line. `choose_schedules.py` checks
-whether a schedule fits a body.
+Files are untrusted: `parse` accepts a file or raises CompileError with its name and line. The pass `choose-schedules`
+checks whether a schedule fits a body.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.ir.core import Block
 from orchestrion.compiler.ir.parser import parse
 from orchestrion.compiler.ir.verifier import verify
-from orchestrion.compiler.kernel.builder import KernelBuilder
+from orchestrion.compiler.kernel.code.builder import KernelBuilder
 from orchestrion.compiler.kernel.dialect import DIALECT, SCALARS
 from orchestrion.compiler.scalars.primitives import PRIMITIVES
 from orchestrion.compiler.targets.target import target as target_of

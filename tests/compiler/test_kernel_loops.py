@@ -11,11 +11,11 @@ from jax import lax
 from orchestrion.compiler.driver import Compilation
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.ir.types import scalar
-from orchestrion.compiler.kernel.affine import aligned, split, sum_of
-from orchestrion.compiler.kernel.builder import KernelBuilder
+from orchestrion.compiler.kernel.code.affine import aligned, split, sum_of
+from orchestrion.compiler.kernel.code.builder import KernelBuilder
 from orchestrion.compiler.kernel.dialect import SCALARS, For, LoadLanes, MultiplyAdd, is_vector
-from orchestrion.compiler.kernel.index import delinearize, linearize
-from orchestrion.compiler.kernel.loops import BLOCK, Nest, Reduction, Scalars
+from orchestrion.compiler.kernel.elements.index import delinearize, linearize
+from orchestrion.compiler.kernel.elements.loops import BLOCK, Nest, Reduction, Scalars
 from orchestrion.compiler.kernel.machine import Machine, Quirks
 from orchestrion.compiler.kernel.reduction_limits import max_loop_iterations
 from orchestrion.schema.quirks import LLVMPIPE_ITERATIONS

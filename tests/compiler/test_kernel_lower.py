@@ -9,10 +9,10 @@ from stablehlo_text import ints, main, reducer, tensor
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.ir.core import UnregisteredOp
 from orchestrion.compiler.ir.dialect import ops_in
-from orchestrion.compiler.kernel.elemental import ELEMENT_RULES
-from orchestrion.compiler.kernel.loops import BLOCK, elements_per_iteration
+from orchestrion.compiler.kernel.elements.elemental import ELEMENT_RULES
+from orchestrion.compiler.kernel.elements.loops import BLOCK, elements_per_iteration
+from orchestrion.compiler.kernel.elements.reductions import HEROES, REDUCTIONS
 from orchestrion.compiler.kernel.machine import Machine, Quirks
-from orchestrion.compiler.kernel.reductions import HEROES, REDUCTIONS
 from orchestrion.compiler.stablehlo.ops import control_flow, dynamic
 from orchestrion.compiler.stablehlo.ops.chlo import DIALECT as CHLO
 from orchestrion.compiler.stablehlo.ops.dialect import DIALECT

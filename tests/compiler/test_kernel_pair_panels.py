@@ -21,7 +21,7 @@ pytest.importorskip("llvmlite")
 from orchestrion import compiler, vm
 from orchestrion.compiler.driver import Compilation
 from orchestrion.compiler.errors import CompileError
-from orchestrion.compiler.kernel.pair_panels import LEAST_EXPONENTS
+from orchestrion.compiler.kernel.panels.pairs import LEAST_EXPONENTS
 from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions
 from orchestrion.compiler.targets.cpu import target as cpu
 from orchestrion.compiler.targets.cpu.levels import LEVELS

@@ -16,7 +16,7 @@ from orchestrion.compiler.driver import Compilation
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.kernel.body import Body
 from orchestrion.compiler.kernel.choose import choose
-from orchestrion.compiler.kernel.loops import BLOCK
+from orchestrion.compiler.kernel.elements.loops import BLOCK
 from orchestrion.compiler.sequencer.ll_seq import Entry
 from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions
 from orchestrion.compiler.targets.cpu import target as cpu

@@ -17,9 +17,9 @@ from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Region
 from orchestrion.compiler.ir.effects import erase_dead
-from orchestrion.compiler.kernel.builder import KernelBuilder
+from orchestrion.compiler.kernel.code.builder import KernelBuilder
 from orchestrion.compiler.kernel.dialect import Return
-from orchestrion.compiler.kernel.index import invocation_index
+from orchestrion.compiler.kernel.elements.index import invocation_index
 from orchestrion.compiler.sequencer import ll_seq
 from orchestrion.schema import scalars
 from orchestrion.schema.dtypes import COMPUTED, SIGNED, UNSIGNED, DType

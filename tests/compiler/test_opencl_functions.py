@@ -123,7 +123,7 @@ def test_functions_give_the_bits_of_their_expansions(
     lines = [f'%r{at} = "{op}"(%a0) : ({t}) -> {t}' for at, op in enumerate(ops)]
     text = main([t], lines, [(f"%r{at}", t) for at in range(len(ops))])
     called = lowered(text, "opencl")
-    monkeypatch.setattr("orchestrion.compiler.kernel.builder.LEAST_CALLED", 1 << 30)
+    monkeypatch.setattr("orchestrion.compiler.kernel.code.builder.LEAST_CALLED", 1 << 30)
     expanded = lowered(text, "opencl")
     assert b"static" in called.payload.data and b"static" not in expanded.payload.data
     for one, other in zip(devices.run(called, x), devices.run(expanded, x), strict=True):

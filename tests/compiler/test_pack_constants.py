@@ -18,7 +18,7 @@ from orchestrion import compiler, vm
 from orchestrion.compiler.flow.layout import Layout
 from orchestrion.compiler.ir.attributes import DenseElements
 from orchestrion.compiler.ir.types import TensorType, scalar
-from orchestrion.compiler.targets.pack_constants import packed
+from orchestrion.compiler.targets.passes.encodings.pack_constants import packed
 
 #: so many rows and columns that `CpuTarget.layout` packs the right operand; 72 columns are no whole number of vectors
 ROWS, DEPTH, COLUMNS = 64, 320, 72

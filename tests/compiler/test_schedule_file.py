@@ -13,7 +13,7 @@ from orchestrion.compiler.kernel.lower import schedules_of
 from orchestrion.compiler.placement import Report
 from orchestrion.compiler.sequencer.hl_seq import programs_of
 from orchestrion.compiler.targets import schedule_file
-from orchestrion.compiler.targets.choose_schedules import digest, entries_of
+from orchestrion.compiler.targets.passes.choose_schedules import digest, entries_of
 from orchestrion.compiler.targets.schedule_file import DIGITS, HEADER, SavedChoice, ScheduleFile, digest_of, parse
 
 PROGRAM = """func.func @main(%x: tensor<16x24xf32>, %w: tensor<24x32xf32>) -> tensor<16x32xf32> {

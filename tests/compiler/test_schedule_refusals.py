@@ -9,7 +9,7 @@ from orchestrion.compiler.ir.attributes import DialectAttr, StringAttr
 from orchestrion.compiler.kernel.body import Body
 from orchestrion.compiler.kernel.lower import lower_entry
 from orchestrion.compiler.kernel.machine import PLAIN
-from orchestrion.compiler.kernel.row_values import parts_bytes, shared_row_bytes
+from orchestrion.compiler.kernel.rows.values import parts_bytes, shared_row_bytes
 from orchestrion.compiler.kernel.schedule import ATTRIBUTE, Schedule, ScheduleError, Step, parse
 from orchestrion.compiler.kernel.signature import signature_of
 
@@ -235,8 +235,8 @@ CASES: list[tuple[str, list[str], str] | tuple[str, list[str], str, str]] = [
     ),
     (
         "dot", [panels("stage(out, panel, 64)", more=", guard(n, clamp)")],
-        "stage(out, panel, 64): the last tile is padded or moved back along the vectors, and clamped along the "
-        "other dimension", "cpu",
+        "stage(out, panel, 64): the last tile is moved back, padded, or clamped in a panel along the vectors, "
+        "else clamped", "cpu",
     ),
     (
         "outer product", [panels("stage(out, panel, 64)")],

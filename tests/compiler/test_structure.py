@@ -16,7 +16,7 @@ from orchestrion.compiler.flow.structure import PLACING, STRUCTURES, Coordinates
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.dims import evaluate
 from orchestrion.compiler.ir.parser import parse
-from orchestrion.compiler.kernel.elemental import ELEMENT_RULES
+from orchestrion.compiler.kernel.elements.elemental import ELEMENT_RULES
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
 

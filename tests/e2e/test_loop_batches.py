@@ -19,7 +19,7 @@ from named_devices import open_named
 from orchestrion import vm
 from orchestrion.compiler import compile
 from orchestrion.compiler.placement import Report
-from orchestrion.compiler.targets.mark_kernel_loops import MAX_BATCH
+from orchestrion.compiler.targets.passes.loops.mark_kernel_loops import MAX_BATCH
 from orchestrion.vm.errors import Cancelled, DeadlineExceeded, FuelExhausted
 
 F = np.float32

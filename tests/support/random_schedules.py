@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from orchestrion.compiler.ir.dims import Dim, bounds
 from orchestrion.compiler.kernel.body import DIMENSIONS, Body
 from orchestrion.compiler.kernel.dialect import VECTOR_LANES
-from orchestrion.compiler.kernel.encodings import stored_shape
-from orchestrion.compiler.kernel.grid import is_tiled_dot
-from orchestrion.compiler.kernel.lane_sums import reads_along
+from orchestrion.compiler.kernel.elements.encodings import stored_shape
+from orchestrion.compiler.kernel.elements.rules import element_of
 from orchestrion.compiler.kernel.library import KERNELS
 from orchestrion.compiler.kernel.machine import Machine
-from orchestrion.compiler.kernel.operands import packed_tile
-from orchestrion.compiler.kernel.panels import contracted
-from orchestrion.compiler.kernel.rules import element_of
+from orchestrion.compiler.kernel.panels.dot import contracted
+from orchestrion.compiler.kernel.panels.lane_sums import reads_along
+from orchestrion.compiler.kernel.products.grid import is_tiled_dot
+from orchestrion.compiler.kernel.products.operands import packed_tile
 from orchestrion.compiler.kernel.schedule import STEPS, WAYS, Schedule, Step
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 

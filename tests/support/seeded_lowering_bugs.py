@@ -9,10 +9,10 @@ from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
-from orchestrion.compiler.kernel import loops
-from orchestrion.compiler.kernel.grid import Side
-from orchestrion.compiler.kernel.parts import Parts
-from orchestrion.compiler.kernel.staged import StagedNest
+from orchestrion.compiler.kernel.elements import loops
+from orchestrion.compiler.kernel.elements.parts import Parts
+from orchestrion.compiler.kernel.products.grid import Side
+from orchestrion.compiler.kernel.products.staged import StagedNest
 
 Bug = Callable[[], AbstractContextManager[Any]]
 

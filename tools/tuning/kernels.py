@@ -19,8 +19,8 @@ from orchestrion.compiler.profiles import known_profile
 from orchestrion.compiler.sequencer import hl_seq, ll_seq
 from orchestrion.compiler.sequencer.freeze_abi import entry_of
 from orchestrion.compiler.stablehlo.ops.func import Func
-from orchestrion.compiler.targets.choose_schedules import body_of, digest, entries_of
 from orchestrion.compiler.targets.kernel_target import KernelTarget
+from orchestrion.compiler.targets.passes.choose_schedules import body_of, digest, entries_of
 from orchestrion.compiler.targets.target import Payload
 from orchestrion.hal.backend import Entry
 from orchestrion.schema.dtypes import BY_NAME, DType

@@ -17,7 +17,7 @@ from orchestrion.compiler.kernel.schedule import Schedule
 from orchestrion.compiler.options import Options
 from orchestrion.compiler.pipeline import LAST_PHASE, phases_between, run_phases
 from orchestrion.compiler.sequencer.hl_seq import programs_of
-from orchestrion.compiler.targets.choose_schedules import digest, entries_of
+from orchestrion.compiler.targets.passes.choose_schedules import digest, entries_of
 from orchestrion.schema.writer import write
 
 from .rig import Array, difference, numbers

@@ -15,12 +15,12 @@ from math import prod
 from typing import Final
 
 from orchestrion.compiler.kernel.body import Body
-from orchestrion.compiler.kernel.grid import is_tiled_dot
 from orchestrion.compiler.kernel.legality import problems
 from orchestrion.compiler.kernel.machine import Machine
-from orchestrion.compiler.kernel.operands import packed_tile
+from orchestrion.compiler.kernel.patterns.task import Code
+from orchestrion.compiler.kernel.products.grid import is_tiled_dot
+from orchestrion.compiler.kernel.products.operands import packed_tile
 from orchestrion.compiler.kernel.schedule import Schedule, Step
-from orchestrion.compiler.kernel.task import Code
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 
 Knobs = Mapping[str, int | str]

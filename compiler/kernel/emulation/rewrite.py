@@ -23,8 +23,8 @@ from typing import Any
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.effects import erase_dead
 from orchestrion.compiler.kernel import dialect as k
-from orchestrion.compiler.kernel.affine import aligned
-from orchestrion.compiler.kernel.builder import KernelBuilder
+from orchestrion.compiler.kernel.code.affine import aligned
+from orchestrion.compiler.kernel.code.builder import KernelBuilder
 from orchestrion.compiler.scalars.math.number import Number
 from orchestrion.compiler.sequencer.level_code import code_of
 from orchestrion.compiler.sequencer.ll_seq import Entry, Executable

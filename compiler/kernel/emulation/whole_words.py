@@ -19,7 +19,7 @@ from functools import cached_property
 
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.kernel import dialect as k
-from orchestrion.compiler.kernel.affine import Sum, sum_of
+from orchestrion.compiler.kernel.code.affine import Sum, sum_of
 from orchestrion.schema.dtypes import DType
 
 #: most ops of all elements of a word, and most iterations of their loops; stores take little of the time of longer code

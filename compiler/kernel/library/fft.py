@@ -14,9 +14,9 @@ from math import prod
 
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import Size, typical
-from orchestrion.compiler.kernel.elemental import Elemental, ElementalCode
-from orchestrion.compiler.kernel.index import Index, delinearize
-from orchestrion.compiler.kernel.rules import element_of, shape_of
+from orchestrion.compiler.kernel.elements.elemental import Elemental, ElementalCode
+from orchestrion.compiler.kernel.elements.index import Index, delinearize
+from orchestrion.compiler.kernel.elements.rules import element_of, shape_of
 from orchestrion.compiler.scalars.math.number import Number
 from orchestrion.compiler.stablehlo.ops.base import dtype_of
 from orchestrion.compiler.stablehlo.ops.flow_ops import LineFft, longest, radices

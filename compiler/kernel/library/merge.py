@@ -14,10 +14,10 @@ from math import prod
 from orchestrion.compiler.flow.merge import Merge
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import Size
-from orchestrion.compiler.kernel.elemental import Elemental, ElementalCode
-from orchestrion.compiler.kernel.index import Index, delinearize, invocation_index
-from orchestrion.compiler.kernel.reductions import instance
-from orchestrion.compiler.kernel.rules import scalar_index, shape_of
+from orchestrion.compiler.kernel.elements.elemental import Elemental, ElementalCode
+from orchestrion.compiler.kernel.elements.index import Index, delinearize, invocation_index
+from orchestrion.compiler.kernel.elements.reductions import instance
+from orchestrion.compiler.kernel.elements.rules import scalar_index, shape_of
 
 #: invocations of a workgroup
 WORKGROUP_SIZE = 64

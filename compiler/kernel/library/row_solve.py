@@ -12,9 +12,9 @@ from math import prod
 
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import Size, ceildiv
-from orchestrion.compiler.kernel.elemental import Elemental, ElementalCode
-from orchestrion.compiler.kernel.index import Index, delinearize
-from orchestrion.compiler.kernel.rules import element_of, shape_of
+from orchestrion.compiler.kernel.elements.elemental import Elemental, ElementalCode
+from orchestrion.compiler.kernel.elements.index import Index, delinearize
+from orchestrion.compiler.kernel.elements.rules import element_of, shape_of
 from orchestrion.compiler.stablehlo.ops.flow_ops import BLOCK, RowSolve
 
 

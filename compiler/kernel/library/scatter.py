@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from orchestrion.compiler.flow.scatter import Scatter
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import Size, bounds, ceildiv, dim_max, is_dynamic, typical
-from orchestrion.compiler.kernel.builder import KernelBuilder
-from orchestrion.compiler.kernel.elemental import Elemental, ElementalCode
-from orchestrion.compiler.kernel.index import Index, delinearize, invocation_index
+from orchestrion.compiler.kernel.code.builder import KernelBuilder
+from orchestrion.compiler.kernel.elements.elemental import Elemental, ElementalCode
+from orchestrion.compiler.kernel.elements.index import Index, delinearize, invocation_index
+from orchestrion.compiler.kernel.elements.reductions import instance
+from orchestrion.compiler.kernel.elements.rules import element_of, shape_of
 from orchestrion.compiler.kernel.reduction_limits import max_loop_iterations, max_updates
-from orchestrion.compiler.kernel.reductions import instance
-from orchestrion.compiler.kernel.rules import element_of, shape_of
 
 #: invocations of a workgroup
 WORKGROUP_SIZE = 64

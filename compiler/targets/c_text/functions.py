@@ -8,7 +8,7 @@ constants or by an entry.
 from collections.abc import Callable, Iterable
 
 from orchestrion.compiler.kernel import dialect as k
-from orchestrion.compiler.kernel.builder import Function, body_of
+from orchestrion.compiler.kernel.code.builder import Function, body_of
 from orchestrion.schema.dtypes import BY_NAME
 
 from .body import INDENT, BodyText

@@ -2,7 +2,7 @@
 
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.kernel import dialect as k
-from orchestrion.compiler.kernel.builder import Function, body_of
+from orchestrion.compiler.kernel.code.builder import Function, body_of
 from orchestrion.schema.dtypes import BY_NAME, FLOAT
 
 from .body import Body

@@ -9,9 +9,9 @@ from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.flow.layout import Encoding, Layout
 from orchestrion.compiler.ir.core import Block, Operation
 from orchestrion.compiler.ir.dims import Shape, is_dynamic
-from orchestrion.compiler.kernel.choose_panels import panel_tile
 from orchestrion.compiler.kernel.dialect import MultiplyAddBytes, MultiplyAddPairs
 from orchestrion.compiler.kernel.machine import Machine, Quirks
+from orchestrion.compiler.kernel.patterns.panels import panel_tile
 from orchestrion.compiler.kernel.signature import Signature
 from orchestrion.compiler.targets.kernel_target import KernelTarget, Lowered
 from orchestrion.compiler.targets.target import Payload

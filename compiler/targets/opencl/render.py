@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.core import Block, Value
 from orchestrion.compiler.kernel import dialect as k
-from orchestrion.compiler.kernel.pack_lanes import takes_vectors
+from orchestrion.compiler.kernel.code.pack_lanes import takes_vectors
 from orchestrion.compiler.kernel.signature import Signature
 from orchestrion.compiler.targets.c_text.body import BodyText
 from orchestrion.schema.dtypes import FLOAT

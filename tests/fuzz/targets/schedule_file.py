@@ -14,8 +14,8 @@ from orchestrion.compiler.kernel.body import Body
 from orchestrion.compiler.kernel.lower import illegal
 from orchestrion.compiler.kernel.schedule import STEPS, WAYS
 from orchestrion.compiler.sequencer.hl_seq import programs_of
-from orchestrion.compiler.targets.choose_schedules import body_of, entries_of
 from orchestrion.compiler.targets.opencl.target import MACHINES
+from orchestrion.compiler.targets.passes.choose_schedules import body_of, entries_of
 from orchestrion.compiler.targets.schedule_file import DIGITS, HEADER, ScheduleFile, parse
 
 MAX_BYTES = 2000

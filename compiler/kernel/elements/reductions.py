@@ -1,0 +1,161 @@
+"""The rules of `reduce` and `dot_general`: an element of their results is a reduction of many elements of operands.
+
+The reduction runs as sequential loops of one invocation (`loops.py`), unless a schedule says otherwise.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from orchestrion.compiler.flow.structure import Read, structure_of
+from orchestrion.compiler.ir.core import Region, Value
+from orchestrion.compiler.ir.dims import is_less
+from orchestrion.compiler.kernel.code.builder import KernelBuilder
+from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
+from orchestrion.compiler.stablehlo.ops.reducers import is_neutral
+from orchestrion.compiler.stablehlo.ops.structural import Constant
+
+from .axes import Axes
+from .extrema import from_bits, is_extremum, of_bits
+from .index import Index
+from .loops import UNROLLED, Reduction, Scalars, sequential
+from .rules import Requests, Rule, element_of, mapped, scalar_index, shape_of
+
+# reduce
+
+
+def reduction_of_reduce(b: KernelBuilder, op: Reduce, at: Index) -> Reduction:
+    """The reduction for one element of a `stablehlo.reduce`, over the reduced axes of its operands."""
+    inputs, starts = op.inputs, op.init_values
+    shape, read = shape_of(inputs[0]), structure_of(op).reads[0]
+    axes = Axes([(value, sorted(op.dimensions.ints)) for value in inputs])
+    outer = at.coordinates  # found here, in front of all loops: drivers may not move what each iteration divides
+
+    def start() -> Scalars:
+        values = []
+        for value in starts:
+            values.append((yield value, scalar_index(b)))
+        return values
+
+    def element(reduced: Sequence[Value]) -> Scalars:
+        assert read.coordinates is not None
+        place = at.at(shape, mapped(b, read.coordinates, outer, axes.apart(b, reduced)))
+        values = []
+        for value in inputs:
+            values.append((yield value, place))
+        return values
+
+    def combine(x: Sequence[Value], y: Sequence[Value]) -> Scalars:
+        return (yield from instance(b, op.body, [*x, *y]))
+
+    return Reduction(axes.sizes, start, element, combine, _neutral(b, op))
+
+
+def instance(b: KernelBuilder, body: Region, arguments: Sequence[Value | None]) -> Scalars:
+    """The results of a region on these arguments; None for an argument that the region does not use."""
+    block, place = body.block, scalar_index(b)
+    assert block.last is not None
+    b.memo.push()
+    for argument, value in zip(block.arguments, arguments, strict=True):
+        if value is not None:
+            b.memo.set((argument, place.key), value)
+    values = []
+    for result in block.last.operands:
+        values.append((yield result, place))
+    b.memo.pop()
+    return values
+
+
+def _neutral(b: KernelBuilder, op: Reduce) -> list[Value] | None:
+    """The initial value if it is a neutral constant: each block may then start from it. Else None."""
+    start = op.init_values[0].defining_op
+    if not isinstance(start, Constant) or not is_neutral(op.body.block, start.result):
+        return None
+    return [b.bits(int.from_bytes(bytes(start.value.data), "little"), element_of(op.inputs[0]))]
+
+
+def reduce(b: KernelBuilder, op: Reduce, result: int, at: Index) -> Requests:
+    """The rule of `stablehlo.reduce`. It remembers the elements of all results."""
+    reduction = reduction_of_reduce(b, op, at)
+    if b.machine.lanes and is_extremum(op) and is_less(UNROLLED, reduction.count):
+        values = [from_bits(b, op, (yield from sequential(b, of_bits(b, reduction), b.unroll)))]
+    else:
+        values = yield from sequential(b, reduction, b.unroll)
+    for value, output in zip(values, op.results, strict=True):
+        b.memo.set((output, at.key), value)
+    return values[result]
+
+
+# dot_general
+
+
+class Factors:
+    """The two factors of each product of one element of a `stablehlo.dot_general`, in the type of the result.
+
+    `axes`: its contracted axes, which the elements of a tile share.
+    """
+
+    def __init__(self, b: KernelBuilder, op: DotGeneral, at: Index, axes: Axes | None = None) -> None:
+        self.builder = b
+        self.at = at
+        self.dtype = element_of(op.out)
+        self.axes = axes or Axes.of_dot(op)
+        #: operands with their index maps
+        self._left, self._right = zip(op.operands, structure_of(op).reads, strict=True)
+
+    def left(self, reduced: Sequence[Value]) -> Scalars:
+        """The element of the left operand at a place of the contracted dimensions."""
+        return self._factor(*self._left, reduced)
+
+    def right(self, reduced: Sequence[Value]) -> Scalars:
+        """The element of the right operand at a place of the contracted dimensions."""
+        return self._factor(*self._right, reduced)
+
+    def _factor(self, operand: Value, read: Read, reduced: Sequence[Value]) -> Scalars:
+        b, point = self.builder, self.at.coordinates
+        assert read.coordinates is not None
+        coordinates = mapped(b, read.coordinates, point, self.axes.apart(b, reduced))
+        value = yield operand, self.at.at(shape_of(operand), coordinates)
+        return [b.op("convert", value, to=self.dtype)]
+
+
+def reduction_of_dot(b: KernelBuilder, op: DotGeneral, at: Index, axes: Axes | None = None) -> Reduction:
+    """The reduction for one element of a `stablehlo.dot_general`: a sum of products in the type of the result."""
+    factors = Factors(b, op, at, axes)
+    zero = [b.const(0, factors.dtype)]
+
+    def start() -> Scalars:
+        yield from ()
+        return zero
+
+    def element(reduced: Sequence[Value]) -> Scalars:
+        (x,) = yield from factors.left(reduced)
+        (y,) = yield from factors.right(reduced)
+        return [b.op("multiply", x, y)]
+
+    def combine(x: Sequence[Value], y: Sequence[Value]) -> Scalars:
+        yield from ()
+        return [b.op("add", x[0], y[0])]
+
+    def accumulate(values: Sequence[Value], reduced: Sequence[Value]) -> Scalars:
+        (x,) = yield from factors.left(reduced)
+        (y,) = yield from factors.right(reduced)
+        return [b.multiply_add(x, y, values[0])]
+
+    return Reduction(
+        factors.axes.sizes, start, element, combine, zero, accumulate if b.has_multiply_add(factors.dtype) else None
+    )
+
+
+def dot_general(b: KernelBuilder, op: DotGeneral, result: int, at: Index) -> Requests:
+    """The rule of `stablehlo.dot_general`."""
+    return (yield from sequential(b, reduction_of_dot(b, op, at), b.unroll))[0]
+
+
+#: op name -> the reduction behind one element
+REDUCTIONS: dict[str, Callable[[KernelBuilder, Any, Index], Reduction]] = {
+    Reduce.name: reduction_of_reduce,
+    DotGeneral.name: reduction_of_dot,
+}
+
+#: op name -> its rule
+HEROES: dict[str, Rule] = {Reduce.name: reduce, DotGeneral.name: dot_general}
