@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.ir.dims import Shape, Size, ceildiv, dim_max, is_dynamic, typical
@@ -23,6 +24,7 @@ from orchestrion.compiler.kernel.elements.indexing import moved, starts_of
 from orchestrion.compiler.kernel.elements.parts import Parts, parts_of, place_beside
 from orchestrion.compiler.kernel.elements.reductions import REDUCTIONS
 from orchestrion.compiler.kernel.elements.rules import shape_of
+from orchestrion.compiler.kernel.elementwise.padded_lines import PaddedLines
 from orchestrion.compiler.kernel.panels.attention import AttentionBlock
 from orchestrion.compiler.kernel.panels.bytes import BytePanelDot
 from orchestrion.compiler.kernel.panels.dot import PanelDot
@@ -45,6 +47,7 @@ from orchestrion.compiler.kernel.products.grid import (
 )
 from orchestrion.compiler.kernel.products.staged import staged_results
 from orchestrion.compiler.kernel.products.winograd import SquareDot
+from orchestrion.compiler.kernel.rows.kernel import Row
 from orchestrion.compiler.kernel.rows.registers import emit_rows
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
 from orchestrion.compiler.stablehlo.ops.indexing import DynamicSlice, DynamicUpdateSlice
@@ -150,6 +153,9 @@ class Kernel:
     def _storing(self, output: Output) -> _Store:
         return lambda places, values: self.store(output, places, values)
 
+    def _store_line(self, output: Output, position: Value, value: Value) -> None:
+        store(self.builder, [value], self.binding(output), [position])
+
     # elements of results, in the order of memory
 
     def _elements(self) -> None:
@@ -161,11 +167,12 @@ class Kernel:
         places = grid_size(body, schedule)
         number = grid_place(b, schedule, places)
         if body.lines is not None and schedule.local("e") > 1:
-            branch, outputs = (
-                b.begin_if(self._writes(places)),
-                [(one.value, self._storing(one)) for one in body.outputs],
-            )
-            body.lines.emit(self.elemental, schedule.workgroup_size, number, outputs)
+            branch, lanes = b.begin_if(self._writes(places)), schedule.workgroup_size
+            if isinstance(body.lines, PaddedLines):
+                body.lines.emit(self.elemental, lanes, number, partial(self._store_line, body.outputs[0]))
+            else:
+                row = Row(self.elemental, body.ops, body.lines.count, number, lanes)
+                row.emit([(one.value, self._storing(one)) for one in body.outputs], b.const(True, "i1"))
             b.end_if(branch)
             return
         if (beside := schedule.local("e")) > 1:
@@ -182,8 +189,8 @@ class Kernel:
             branch = b.begin_if(self._writes(places if len(counts) == 1 else count, number))
             for part in parts:
                 self._combine(*part)
-            some = [one for one in body.outputs if count_of(one.value) == count]
-            self._write(some, [self._places(stored_shape(one.value), number, size) for one in some])
+            outputs = [one for one in body.outputs if count_of(one.value) == count]
+            self._write(outputs, [self._places(stored_shape(one.value), number, size) for one in outputs])
             b.end_if(branch)
 
     def _parts(self, hero: Operation, position: Value) -> tuple[Operation, Index, Parts]:
