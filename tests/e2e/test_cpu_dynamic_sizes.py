@@ -1,5 +1,6 @@
-"""Programs with dynamic sizes on the device `cpu`, compared with NumPy, at sizes around the borders of tiles, of vectors
-and of specialised kernels, for each level of instructions that runs here.
+"""Programs with dynamic sizes on the device `cpu`, compared with NumPy, for each level of instructions that runs here.
+
+Sizes lie around the borders of tiles, of vectors and of specialised kernels.
 
 JAX refuses arguments without elements, and allows `x[1:]`, so some dimensions of these programs may be 0.
 """
@@ -34,7 +35,7 @@ WEIGHTS = np.random.default_rng(1).standard_normal((48, 40), np.float32)
 
 
 class Program(NamedTuple):
-    """`function(np or jnp, *arguments)`, the shapes of its arguments, and the symbols among them that take `LENGTHS`."""
+    """`function(np or jnp, *arguments)`, the shapes of its arguments, and the symbols that take `LENGTHS`."""
 
     function: Callable[..., Any]
     shapes: tuple[str, ...]
