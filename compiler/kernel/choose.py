@@ -236,7 +236,7 @@ def shared_reduction(task: Task) -> Schedule | None:
         return None  # in native code, invocations are lanes of vectors, which load neighbours in memory
     length, adds_vectors = body.extents["k"], _adds_vectors(task)
     lanes = lanes_per_reduction(task.results) if is_dynamic(length) else REDUCTION_LANES
-    in_vectors = adds_vectors and is_dynamic(length)
+    in_vectors = adds_vectors and is_dynamic(length) and bounds(length)[1] > LONG_REDUCTION
     if not in_vectors and not task.is_long_and_few and longest(length, machine) <= max_elements(machine):
         if is_dynamic(length) or length < LONG_REDUCTION or not (task.leaves_units_idle or adds_vectors):
             return None
