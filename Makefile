@@ -3,15 +3,19 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO := build/demo
+# compiled byte code is kept, whatever the environment says: tests start hundreds of Python processes
+export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test lint types drivers bench bless fuzz fuzz-targets jax-programs microcontroller programs zoo schedules ray-batch stress frozen-app clean
+.PHONY: help demo test collect lint types drivers bench bless fuzz fuzz-targets jax-programs microcontroller programs zoo schedules ray-batch stress frozen-app clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-$(VENV)/ready-%: pyproject.toml
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+$(BIN)/python:
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/ready-%: pyproject.toml | $(BIN)/python
 	@echo "installing this package with its extra $* into $(VENV)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
 	@touch $@
@@ -30,11 +34,14 @@ demo: $(VENV)/ready-demo ## compile the examples and run them on the default dev
 	$(BIN)/vm-run $(DEMO)/spectral_norm.fb --input=4x4xf32=4,1,0,0,1,3,1,0,0,1,2,1,0,0,1,1
 	$(BIN)/python examples/relu_tanh.py
 
-drivers: ## install PoCL, Intel's OpenCL runtime (404 MB; not with INTEL_OPENCL=off), lavapipe, SwiftShader, the Vulkan loader and its validation layer, spirv-tools, flatc, g++, valgrind, cmake, emulators and gcc for aarch64, s390x, arm and microcontrollers, where that is allowed
+drivers: | $(BIN)/python ## install PoCL, Intel's OpenCL runtime (404 MB; not with INTEL_OPENCL=off), lavapipe, SwiftShader, the Vulkan loader and its validation layer, spirv-tools, flatc, g++, valgrind, cmake, emulators and gcc for aarch64, s390x, arm and microcontrollers, where that is allowed
 	@sh .ci/drivers $(VENV)
 
 test: $(VENV)/ready-test drivers ## run every test on every driver that can run here
 	$(BIN)/python -m pytest -n 2 -rs -q
+
+collect: $(VENV)/ready-test ## import every test file, and keep its byte code, without running a test
+	@mkdir -p build; $(BIN)/python -m pytest --collect-only -qq >build/collected.txt || { tail -n 40 build/collected.txt; exit 1; }
 
 lint: $(VENV)/ready-test ## style
 	$(BIN)/ruff check .

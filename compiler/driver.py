@@ -165,14 +165,6 @@ def holds_native_code(module: writer.Module) -> bool:
         return True
 
 
-def _check_declared_target(name: str) -> None:
-    """Checks that a package declares both the profile and its target. Raises CompileError."""
-    from orchestrion.compiler.targets.target import target
-
-    known_profile(name)
-    target(name)
-
-
 def _wrong_attribute(key: str, value: str | bytes) -> str | None:
     """Why an attribute cannot be written; None if it can. Known attributes are text, others may be bytes."""
     if not isinstance(key, str) or not isinstance(value, str | bytes):
@@ -268,8 +260,11 @@ class Compilation(Settings):
         if not self.targets:
             raise ArgumentValueError(f"no target is given; targets are {', '.join(PROFILES)}")
         for name in self.targets:
-            if name not in PROFILES:
-                _check_declared_target(name)
+            if name not in PROFILES:  # a package must declare both the profile and its target
+                from orchestrion.compiler.targets.target import target
+
+                known_profile(name)
+                target(name)
         if len(set(self.targets)) != len(self.targets):
             raise ArgumentValueError(f"a target is given twice: {', '.join(self.targets)}")
         for name, row in CHOICES.items():

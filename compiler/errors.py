@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from orchestrion.compiler.ir.locations import UNKNOWN, FileLoc, Location, source_text
+from orchestrion.schema.printable import printable_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class CompileError(Exception):
         self.diagnostics: tuple[Diagnostic, ...] = (
             (Diagnostic(diagnostics),) if isinstance(diagnostics, str) else tuple(diagnostics)
         )
-        super().__init__("\n".join(map(str, self.diagnostics)))
+        super().__init__(printable_text("\n".join(map(str, self.diagnostics))))
 
 
 class TargetsError(CompileError):

@@ -159,7 +159,6 @@ AfterPhase = Callable[[str, Module], None]
 
 
 def passes_of(phase: str) -> list[Pass]:
-    """The passes of a phase, in order."""
     return [row for row in PASSES if row.phase == phase]
 
 

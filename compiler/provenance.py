@@ -91,7 +91,8 @@ class Recorder:
     def _number(self, op: Operation, function: Operation, numbers: dict[Operation, int]) -> int:
         number = len(self.report.ops)
         parent = numbers.get(op.parent_op) if op.parent_op is not None else None
-        row = SourceOp(number, _name(op), source_text(op.loc), function.symbol or "", parent)
+        name = f"{op.name}({op.function})" if isinstance(op, CustomCall) else op.name
+        row = SourceOp(number, name, source_text(op.loc), function.symbol or "", parent)
         self.report.ops.append(row)
         self._ops.append(op)
         self._alive[number] = isinstance(op, Constant)
@@ -107,20 +108,17 @@ class Recorder:
         """Updates the report after a pass."""
         self._count(row.name, module)
         self._became.clear()
+        places = {
+            "link-executables": self._place,
+            "convert-to-ll-seq": self._place_copies,
+            "record-control-flow": self._place_recorded,
+            "loops-to-kernels": self._place_loops,
+        }
         if row.name == "hoist-into-initializers":
             _join_regions(module)
-        elif row.name == "link-executables":
+        elif row.name in places:
             for program in hl_seq.programs_of(module):
-                self._place(program)
-        elif row.name == "convert-to-ll-seq":
-            for program in hl_seq.programs_of(module):
-                self._place_copies(program)
-        elif row.name == "record-control-flow":
-            for program in hl_seq.programs_of(module):
-                self._place_recorded(program)
-        elif row.name == "loops-to-kernels":
-            for program in hl_seq.programs_of(module):
-                self._place_loops(program)
+                places[row.name](program)
         elif row.name == "lower-executables":
             self._lowered(module)
         elif row.name == "convert-to-vm":
@@ -244,15 +242,11 @@ class Recorder:
     def _place_copies(self, program: hl_seq.Program) -> None:
         """Places the copies that remain when memory is planned."""
         for op in program.walk(ll_seq.Copy):
-            loops = (outer.sym_name.value for outer in op.enclosing() if isinstance(outer, ll_seq.RunLoop))
-            function = next(loops, "initializer")
-            self._add(op.loc, Place(program.sym_name.value, "copy", function))
+            self._add(op.loc, Place(program.sym_name.value, "copy", _function_of(op)))
 
     def _place_recorded(self, program: hl_seq.Program) -> None:
         """Moves the ops of recorded loops and branches from the host to the recordings."""
-        for run_loop in program.walk():
-            if not isinstance(run_loop, ll_seq.RunLoop):
-                continue
+        for run_loop in program.walk(ll_seq.RunLoop):
             name, function = program.sym_name.value, run_loop.sym_name.value
             host, recorded = Place(name, "host", function), Place(name, "recording", function)
             blocks = [op for op in run_loop.walk() if isinstance(op, ll_seq.Loop | ll_seq.Branch)]
@@ -263,9 +257,7 @@ class Recorder:
                 self._put(number, recorded)
 
     def _place_loops(self, program: hl_seq.Program) -> None:
-        """Moves the ops of loops that became kernels or run in batches to the entries of these, and notes new names of
-        other entries.
-        """
+        """Moves the ops of loops that became kernels or run in batches to their entries; notes new names of others."""
         entries = {ref: op for exe in program.walk(ll_seq.Executable) for ref, op in exe.entries()}
         left = {(ref.root, *ref.nested) for ref in entries}
         name = program.sym_name.value
@@ -275,8 +267,7 @@ class Recorder:
         if not any(one.predicate is not None or isinstance(one.body.block.first, ll_seq.Loop) for one in made):
             return
         for op in [op for op in dispatches if (op.entry.root, op.entry.nested[0]) not in known]:
-            loops = (outer.sym_name.value for outer in op.enclosing() if isinstance(outer, ll_seq.RunLoop))
-            function = next(loops, "initializer")
+            function = _function_of(op)
             place = Place(name, "dispatch", function, op.entry.root, op.entry.nested[0])
             recorded = Place(name, "recording", function)
             for number in sorted({number for inner in entries[op.entry].walk() for number in _numbers(inner)}):
@@ -381,10 +372,12 @@ def _arguments(op: Operation) -> Iterator[Origin]:
             yield origin
 
 
+def _function_of(op: Operation) -> str:
+    """The name of the exported function that runs a command, or `initializer`."""
+    loops = (outer.sym_name.value for outer in op.enclosing() if isinstance(outer, ll_seq.RunLoop))
+    return next(loops, "initializer")
+
+
 def _numbers(op: Operation) -> frozenset[int]:
     origin = origin_of(op.loc)
     return frozenset() if origin is None else origin.numbers
-
-
-def _name(op: Operation) -> str:
-    return f"{op.name}({op.function})" if isinstance(op, CustomCall) else op.name

@@ -75,7 +75,7 @@ class Section(NamedTuple):
 
 
 class Container:
-    """An opened file: its root, and the range of each segment. Everything is a view of one map or buffer."""
+    """An opened file: a copy of its root, and the range of each segment, which is a view of one map or buffer."""
 
     __slots__ = ("attachments", "complete", "data", "digest", "identity", "root", "sections", "spans")
 
@@ -98,13 +98,11 @@ class Container:
         return self.data[offset : offset + size]
 
 
-def open_file(
-    path: str | os.PathLike[str], offset: int = 0, length: int | None = None, private: bool = False
-) -> Container:
+def open_file(path: str | os.PathLike[str], offset: int = 0, length: int | None = None) -> Container:
     """Maps a file. Raises OSError if it cannot be read, ModuleError if it is not a valid container.
 
     With `offset` and `length`, in bytes, the module is that part of the file, such as a stored entry of a zip archive;
-    raises ValueError if the file has no such part. `private`: as for `open_bytes`.
+    raises ValueError if the file has no such part.
 
     A file too small for a page-aligned segment is read instead, which takes half the time. A pipe, such as a shell's
     `<(command)`, is read to its end, however long that takes. Devices are refused.
@@ -119,12 +117,12 @@ def open_file(
             view = memoryview(data)[slice(*_bounds(len(data), offset, length))]
         else:
             raise no_file(state.st_mode, path)
-        times = identity(state) if private else None
+        times = identity(state)
     except OSError as error:
         raise OSError(error.errno, error.strerror, os.fspath(path)) from None
     finally:
         os.close(file)
-    found = open_bytes(view, private)
+    found = open_bytes(view)
     found.identity = None if times is None else (times, offset, length)
     return found
 
@@ -168,10 +166,10 @@ def _instead(beginning: bytes, identifier: bytes) -> str:
     return f"the identifier is {identifier!r}, not {IDENTIFIER!r}"
 
 
-def open_bytes(data: bytes | bytearray | memoryview | mmap.mmap, private: bool = False) -> Container:
+def open_bytes(data: bytes | bytearray | memoryview | mmap.mmap) -> Container:
     """Opens bytes in memory, as `open_file`. They must not change while the container or a view of it lives.
 
-    `private`: the root is copied before its digest is checked, so that it cannot change afterwards.
+    The root is copied before its digest is checked: another process may write to a mapped file afterwards.
     """
     view = memoryview(data).toreadonly().cast("B")
     length = len(view)
@@ -195,7 +193,7 @@ def open_bytes(data: bytes | bytearray | memoryview | mmap.mmap, private: bool =
         raise ModuleError(f"truncated: {words}, {length - start} bytes are left", start)
     if zlib.crc32(view[directory + _CHECKSUMMED_FROM : behind]) != checksum:
         raise ModuleError("the directory is damaged: its checksum differs", directory)
-    root = memoryview(bytes(view[:end])) if private else view[:end]
+    root = memoryview(bytes(view[:end]))
     if sha256(root).digest() != digest:
         raise ModuleError("the root is damaged: its digest differs", 0)
     file = Container(view, root, digest, tuple(_SPAN.iter_unpack(view[start:rows])))

@@ -5,6 +5,8 @@ caller, failures of the device and internal errors have their own types (`orches
 `orchestrion.vm.errors`, `orchestrion.compiler.errors`).
 """
 
+from .printable import printable_text
+
 
 class ModuleError(Exception):
     """A module file is truncated, damaged, of another version, or violates a rule of the format.
@@ -13,7 +15,7 @@ class ModuleError(Exception):
     """
 
     def __init__(self, message: str, offset: int | None = None) -> None:
-        super().__init__(message if offset is None else f"{message} (at byte {offset})")
+        super().__init__(printable_text(message if offset is None else f"{message} (at byte {offset})"))
         self.offset = offset
 
 

@@ -42,7 +42,8 @@ class Token(NamedTuple):
 
 
 def quote(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
+    """The text in quotes, without characters that a terminal interprets."""
+    return json.dumps(text, ensure_ascii=not text.isprintable())
 
 
 _PLAIN = re.compile(r"[A-Za-z0-9_.$-]+")

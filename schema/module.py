@@ -34,7 +34,7 @@ from .rows import (
     Variant,
     WorkgroupSize,
 )
-from .segments import verify_segment
+from .segments import DATA_KINDS, verify_segment
 
 if TYPE_CHECKING:
     from .trust.guard import Guard
@@ -100,24 +100,23 @@ class Module:
         other = Module()
         for name in _ROWS:
             setattr(other, name, getattr(self, name))
-        for name in _BLOBS:
-            view = getattr(self, name)
-            if not isinstance(view.obj, bytes):
-                setattr(other, name, memoryview(bytes(view)))
         return other
 
     def segment(self, ordinal: int, verify: bool = True) -> memoryview:
-        """The bytes of a segment, without a copy. Verification reads all of them, once; without `verify` nothing is
-        read.
+        """The verified bytes of a segment: a copy, except of a constant, which is read once. Without `verify` nothing
+        is read or copied.
 
-        With a guard, the result is a verified copy, except for a constant.
+        Another process may write to a mapped file, so code is copied before it is verified.
         """
         if verify and self.guard is not None:
             return self.guard.segment(ordinal)
-        data = self.container.segment(ordinal)
-        if verify and ordinal not in self._verified:
-            offset = self.container.spans[ordinal][0]
-            verify_segment(self.segments[ordinal], data, f"segment {ordinal}", offset)
+        data, row = self.container.segment(ordinal), self.segments[ordinal]
+        if not verify or ordinal in self._verified:
+            return data
+        if row.kind not in DATA_KINDS:
+            data = memoryview(bytes(data))
+        verify_segment(row, data, f"segment {ordinal}", self.container.spans[ordinal][0])
+        if row.kind in DATA_KINDS:
             self._verified.add(ordinal)
         return data
 
@@ -213,5 +212,4 @@ class Module:
         return found
 
 
-_BLOBS = ("attribute_values", "bytecode", "chunks")
 _ROWS = tuple(name for name in Module.__slots__ if name not in ("_locations", "_verified", "container", "guard"))

@@ -12,6 +12,8 @@ from .rows import Segment, SegmentKind
 #: bytes of a piece with its own digest
 CHUNK = 1 << 20
 DIGEST = 32
+#: kinds of segments that are not copied out of a mapped file
+DATA_KINDS = frozenset((int(SegmentKind.Constant), int(SegmentKind.Parameter)))
 
 _NONE = bytes(DIGEST)
 

@@ -10,6 +10,8 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from orchestrion.schema.printable import printable, printable_text
+
 from . import cli
 from .arguments import Parser, number, whole
 from .load_progress import loading
@@ -116,8 +118,8 @@ def report(program: "Program", measured: list[Measurement], options: argparse.Na
         found |= {} if profile is None else {"profile": profiles.data(profile)}
         cli.write_json(options.json, found)
     if options.json != "-":
-        print(f"{measured[-1].name.removesuffix('/call')} on {info.id} ({info.name})")
-        print(table(measured, options.warmup), end="")
+        print(printable(f"{measured[-1].name.removesuffix('/call')} on {info.id} ({info.name})"))
+        print(printable_text(table(measured, options.warmup)), end="")
         if profile is not None:
             print(f"\nby launch, with profiling, which takes time of its own:\n\n{profiles.table(profile)}")
 

@@ -3,6 +3,8 @@
 import argparse
 from typing import TYPE_CHECKING
 
+from orchestrion.schema.printable import printable
+
 from . import cli
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
         raise cli.InputError(f"{options.module}: {Verdict.NOT} on any device: {error}") from None
     answers = [check(asked, info, options.allow_native_code, options.native, rules) for info in infos]
     for line in (*map(str, answers), *missing):
-        print(line)
+        print(printable(line))
     if all(answer.verdict == Verdict.NOT for answer in answers):
         raise cli.InputError(f"{options.module} runs on none of {len(answers)} devices")
     return cli.DONE

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrion.schema import files
+from orchestrion.schema.printable import printable, printable_text
 
 from . import terminal
 from .arguments import Example, Parser, seconds, some_seconds, whole, whole_or_inf
@@ -194,7 +195,7 @@ def _show(category: type[Warning]) -> None:
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
         terminal.erase()
-        print(f"warning: {message}", file=sys.stderr)
+        print(printable(f"warning: {message}"), file=sys.stderr)
 
     warnings.simplefilter("always", category)
     warnings.showwarning = show
@@ -355,7 +356,7 @@ def run(command: str, made: Parser, main: Callable[[argparse.Namespace], int], a
             raise
         if options.verbose:
             traceback.print_exc()
-        print(f"{command}: {text_of(error)}", file=sys.stderr)
+        print(printable_text(f"{command}: {text_of(error)}"), file=sys.stderr)
         return BAD_INPUT
 
 

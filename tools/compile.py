@@ -26,6 +26,7 @@ from orchestrion.compiler.sequencer.arena import MAX_ALLOCATION
 from orchestrion.compiler.steps import Steps
 from orchestrion.compiler.targets.choice import default_targets, help_text, profile_names
 from orchestrion.compiler.targets.cpu.levels import GROUPS, LEVELS, levels_named
+from orchestrion.schema.printable import printable_text
 from orchestrion.schema.profiles import PROFILES
 
 from . import cli, progress
@@ -105,7 +106,7 @@ def compile_(options: argparse.Namespace) -> int:
         if options.time_passes and steps.done:
             print(progress.table(steps.done), end="", file=sys.stderr)
         for warning in warned:
-            print(f"vm-compile: {warning}", file=sys.stderr)
+            print(printable_text(f"vm-compile: {warning}"), file=sys.stderr)
     if options.compile_to is not None:
         write_text(text, options.output)
     elif not options.quiet:

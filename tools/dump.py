@@ -16,6 +16,7 @@ from orchestrion.schema.dtypes import BY_CODE
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.module import Module
 from orchestrion.schema.native_image import decode as decode_image
+from orchestrion.schema.printable import printable
 from orchestrion.schema.profiles import feature_names
 from orchestrion.schema.rows import NONE, Access, Attribute, Program, SegmentKind
 from orchestrion.schema.segments import verify_whole
@@ -312,7 +313,7 @@ def dump(options: argparse.Namespace) -> int:
         write(options.html, module, options.module, options.profile, options.compare)
         return cli.DONE
     for line in listing(describe(module)):
-        print(line)
+        print(printable(line))
     if options.disassemble:
         from orchestrion.schema.disassembler import listing as code
 

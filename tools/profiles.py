@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from orchestrion.schema.printable import printable
+
 if TYPE_CHECKING:
     from orchestrion.vm.profile import Profile, ProfileRow
 
@@ -81,7 +83,7 @@ def _cells(row: "ProfileRow") -> list[str]:
 
 def _plain(text: str) -> str:
     """A name from the module, which may be untrusted: on one line, without control characters, and shortened."""
-    shown = "".join([character if character.isprintable() else "?" for character in text[:WIDEST]])
+    shown = printable(text[:WIDEST])
     return shown if len(text) <= WIDEST else f"{shown[:-3]}..."
 
 

@@ -92,7 +92,7 @@ def replay(
     from .arrays import mismatch, type_text
 
     note = _note(folder)
-    module = decode(open_file(path, private=policy is not None))
+    module = decode(open_file(path))
     builds = BuildBudget(build_deadline)
     with open_device(device, policy=Policy(allow_native_code)) as opened, opened.share(builds=builds) as share:
         if policy is not None:

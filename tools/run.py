@@ -9,6 +9,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from orchestrion.schema.printable import printable, printable_text
+
 from . import cli
 from .load_progress import loading
 from .run_arguments import parser, refuse_together
@@ -55,7 +57,7 @@ def list_functions(options: argparse.Namespace) -> int:
     from orchestrion.vm.exports import read_exports
 
     for export in read_exports(decode(open_file(options.module, **cli.part(options)))):
-        print(export)
+        print(printable(str(export)))
     return cli.DONE
 
 
@@ -84,7 +86,7 @@ def run(options: argparse.Namespace) -> int:
     program = load(options)
     try:
         for name, reason in program.skipped:
-            print(f"vm-run: note: program {name} was passed over: {reason}", file=sys.stderr)
+            print(printable(f"vm-run: note: program {name} was passed over: {reason}"), file=sys.stderr)
         if options.report is not None:
             placement = program.placement()
             cli.write_report(options.report, placement.text(), placement.data())
@@ -92,7 +94,7 @@ def run(options: argparse.Namespace) -> int:
                 return cli.DONE
         if options.list_functions:
             for export in program.exports:
-                print(export)
+                print(printable(str(export)))
             return cli.DONE
         return call(program, options)
     finally:
@@ -166,7 +168,7 @@ def call(program: "Program", options: argparse.Namespace) -> int:
     titles = result_titles(program, name, len(results))
     for i, result in enumerate(results):
         if i not in saved:
-            print(f"{titles[i]}: {format_array(result) if hasattr(result, 'shape') else result}")
+            print(f"{printable(titles[i])}: {format_array(result) if hasattr(result, 'shape') else result}")
     if options.print_statistics is not None:
         statistics(program, options.print_statistics)
     if options.trace is not None:
@@ -195,7 +197,7 @@ def compare_devices(options: argparse.Namespace) -> int:
         )
     if not report.agrees:
         raise cli.InputError(report.text)
-    print(report.text)
+    print(printable_text(report.text))
     return cli.DONE
 
 
@@ -205,7 +207,7 @@ def replay_dispatch(options: argparse.Namespace) -> int:
     agrees, text = _replay(options.module, options.device or "reference", options.replay, options)
     if not agrees:
         raise cli.InputError(text)
-    print(text)
+    print(printable_text(text))
     return cli.DONE
 
 

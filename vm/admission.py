@@ -1,7 +1,7 @@
 """Decides whether a module may be loaded under a trust policy. Only loads with a policy import this file.
 
-Under the mode `require`, the root is copied out of the file before it is hashed and decoded (`container.open_file`).
-Code is copied before it is hashed and used. Constants are hashed before their first use (`schema/trust/guard.py`). A
+Root and code are copied out of the file before they are hashed and used, in every load (`container.open_bytes`,
+`Module.segment`). Under the mode `require`, constants are hashed before their first use (`schema/trust/guard.py`). A
 module that the policy refuses raises `Untrusted` before any of its code is verified.
 """
 
@@ -43,7 +43,7 @@ class _Identity(NamedTuple):
 
 #: identities that are remembered
 MAX_IDENTITIES = 256
-#: by the digest of the root, of roots that nobody can change
+#: by the digest of the root
 _identities: LruCache[bytes, _Identity] = LruCache()
 _lock = new_lock()  #: guards `_identities`
 
@@ -111,7 +111,7 @@ def admit(
 ) -> None:
     """Check and grant a module that a tool runs without `load`. Raises what `admission_of` and `check` raise.
 
-    The file was opened with `private`, and all segments are read with `Module.segment`.
+    All segments are read with `Module.segment`.
     """
     admission = admission_of(policy, signature)
     if admission is not None:
@@ -154,9 +154,8 @@ def subject_of(module: Module, parts: tuple[Part, ...]) -> Subject:
         found = _identities.use(digest)
     if found is None:
         found = _Identity(needs_of(module), module.model_name, module.model_version)
-        if isinstance(module.container.root.obj, bytes):  # no mapped file, which somebody may write to
-            with _lock:
-                _identities.put(digest, found, MAX_IDENTITIES)
+        with _lock:
+            _identities.put(digest, found, MAX_IDENTITIES)
     return Subject("module", digest, found.needs, found.model, found.version, parts)
 
 

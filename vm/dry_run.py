@@ -5,10 +5,11 @@ that the device computes. A dry run interprets the bytecode with stand-ins for t
 submission is noted instead of made, and a predicate is a random number. Several dry runs with different predicates find
 the branches and the iterations of loops, whose states swap their buffers.
 
-- A dry run writes neither to buffers nor to the globals of the context: it has a copy of them.
-- A dry run ends early when it calls a function of `hal` without a stand-in or a function of another module, when random
-  predicates lead to an error of the program, and after `FUEL` units of fuel. The driver prepares the submissions that
-  were found; the others are prepared by the first call that makes them.
+- A dry run writes neither to buffers nor to the globals of the context: it has a copy of them, without lists and host
+  buffers. It takes no memory, of the host or of the device (`_DryContext`).
+- A dry run ends early when it calls a function of `hal` without a stand-in or a function of another module, when it
+  needs memory or cached results, when random predicates lead to an error of the program, and after `FUEL` units of
+  fuel. The driver prepares the submissions that were found; the others are prepared by the first call that makes them.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import random
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from orchestrion.hal.buffer import Buffer, BufferView
 from orchestrion.schema.hal_imports import HAL_IMPORTS
@@ -28,10 +29,12 @@ from .context import Context
 from .errors import VmError
 from .hal_module import HalModule
 from .interpreter import run
-from .limits import Limits
+from .limits import NO_LIMITS, Limits
+from .memory import Memory
 from .native import NativeFunction, NativeModule, native
 from .ops.table import CALL, GLOBALS
 from .recording import Recording
+from .refs import HostBuffer, TypedList
 
 if TYPE_CHECKING:
     from orchestrion.hal.queue import Work
@@ -52,13 +55,31 @@ class _DryRunEnded(VmError):
     """The dry run cannot go on: the call needs the device or another module."""
 
 
+class _DryContext:
+    """The context of a dry run. What needs a device, memory or cached results ends the dry run."""
+
+    device = lost = result_buffers = None
+    cancelled = False
+
+    def __init__(self, context: Context) -> None:
+        self.program = context.program
+        self.limits = NO_LIMITS
+        self.memory = Memory(0)
+        #: lists and host buffers belong to the context, so a dry run must not change them
+        self.globals = [None if isinstance(one, TypedList | HostBuffer) else one for one in context.globals]
+
+    @property
+    def memo_cache(self) -> NoReturn:
+        raise _DryRunEnded("cached results belong to calls")
+
+
 class _DryCall(Call):
     """A call of a dry run. `predicate(size)` gives the next predicate, of `size` bytes. `found`: the submissions."""
 
     __slots__ = ("found", "predicate")
 
     def __init__(
-        self, context: Context, fuel: int, predicate: Callable[[int], int], found: dict[tuple[int, ...], Work]
+        self, context: Any, fuel: int, predicate: Callable[[int], int], found: dict[tuple[int, ...], Work]
     ) -> None:
         super().__init__(context, Limits(fuel=fuel))
         self.predicate = predicate
@@ -138,12 +159,13 @@ class _DryCode:
                 raise _DryRunEnded("more predicates than a dry run may read")
             return predicate(size)
 
-        code, call = self._code, _DryCall(self._context, fuel, read, found)
+        context = _DryContext(self._context)
+        code, call = self._code, _DryCall(context, fuel, read, found)
         entry = code.entry()
         frame = code.template.copy()
         for register, value in zip(code.parameters, arguments, strict=True):
             frame[register] = value
-        frame[GLOBALS], frame[CALL] = list(self._context.globals), call
+        frame[GLOBALS], frame[CALL] = context.globals, call
         with suppress(VmError):  # random predicates may lead to an error that no call meets
             run(call, frame, entry)
         return reads, call.fuel + (call.reserve or 0)

@@ -8,6 +8,7 @@ chain of callers, innermost first. A context stays usable after every error but 
 from typing import ClassVar, NamedTuple
 
 from orchestrion.hal import errors as hal
+from orchestrion.schema.printable import printable, printable_text
 
 
 def shorten(text: str, most: int = 400) -> str:
@@ -36,13 +37,12 @@ class VmError(Exception):
         self.chain: tuple[Place, ...] = ()
 
     def __str__(self) -> str:
-        if not self.chain:
-            return self.message
-        first, *callers = self.chain
-        lines = [f"{self.message}\n  at {first}", *(f"  called from {place}" for place in callers[:_MAX_LISTED])]
-        if len(callers) > _MAX_LISTED:
-            lines.append(f"  and {len(callers) - _MAX_LISTED} calls more")
-        return "\n".join(lines)
+        lines = [self.message]
+        for word, place in zip(("at", *["called from"] * _MAX_LISTED), self.chain, strict=False):
+            lines.append(f"  {word} {printable(str(place))}")
+        if len(self.chain) > 1 + _MAX_LISTED:
+            lines.append(f"  and {len(self.chain) - 1 - _MAX_LISTED} calls more")
+        return printable_text("\n".join(lines))
 
 
 #: callers that a message lists

@@ -467,8 +467,8 @@ class HalModule(NativeModule):
 
 def _allocate(call: Call, size: int, use: MemoryUse) -> Buffer:
     """Allocate device memory. The allocator releases caches first if there is no memory left."""
+    call.spend_object(max(0, size))
     buffer: Buffer = _device(call).allocator.allocate(size, use)
-    call.spend_object(size)
     return buffer
 
 

@@ -5,9 +5,6 @@ of that is cached under the SHA-256 of the root, which `container.py` compares w
 file is opened. What belongs to a file is not cached (its directory, its segments, which of them were verified), and
 nothing of a device is cached but the program that was chosen for it last.
 
-Somebody may write to a mapped file after its digest was compared. So rows that were decoded from a mapped root are not
-used for a load that has a copy of the root.
-
 Most modules are loaded once. A module is cached from its second load on, within the limits below.
 """
 
@@ -42,23 +39,17 @@ _MAX_SEEN = 256
 class _CachedModule:
     """A module without its file: its rows, and the code of the programs that were loaded.
 
-    `is_private`: whether the rows were decoded from a root that nobody could change (`_is_private`). `last_choice`: the
-    device for which a program was chosen last, from a file with all segments, and the ordinal of that program.
+    `last_choice`: the device for which a program was chosen last, from a file with all segments, and the ordinal of
+    that program.
     """
 
-    __slots__ = ("is_private", "last_choice", "module", "programs", "size")
+    __slots__ = ("last_choice", "module", "programs", "size")
 
-    def __init__(self, module: Module, size: int, is_private: bool) -> None:
+    def __init__(self, module: Module, size: int) -> None:
         self.module = module
         self.size = size
-        self.is_private = is_private
         self.programs: dict[int, ProgramCode] = {}
         self.last_choice: tuple[DeviceInfo, int] | None = None
-
-
-def _is_private(file: Container) -> bool:
-    """Whether the root is a copy in memory, not a part of a mapped file, which others may write to."""
-    return isinstance(file.root.obj, bytes)
 
 
 class Loader:
@@ -102,8 +93,7 @@ class Loader:
         if code is not None:
             return LinkedProgram(module, ordinal, code)
         linked = link(module, ordinal, verify(module, ordinal), (self._hal,))
-        is_private = _is_private(file) if cached is None else cached.is_private
-        self._add(file, _CachedModule(module, len(file.root), is_private), ordinal, linked.code)
+        self._add(file, _CachedModule(module, len(file.root)), ordinal, linked.code)
         return linked
 
     def decode(self, file: Container) -> Module:
@@ -131,11 +121,10 @@ class Loader:
 
     def _find(self, file: Container) -> _CachedModule | None:
         with self._lock:
-            cached = self._modules.use(file.digest)
-            return None if cached is None or (not cached.is_private and _is_private(file)) else cached
+            return self._modules.use(file.digest)
 
     def _add(self, file: Container, found: _CachedModule, ordinal: int, code: ProgramCode) -> None:
-        """Cache the code of a program, and its module if that is not cached. A private module replaces another one."""
+        """Cache the code of a program, and its module if that is not cached."""
         digest = file.digest
         if found.size > self._max_bytes:
             return
@@ -144,11 +133,9 @@ class Loader:
             if cached is None and self._seen.pop(digest, None) is None:
                 self._seen.put(digest, True, _MAX_SEEN)
                 return
-            if cached is not None and cached.is_private and not found.is_private:
-                return
-            if cached is None or cached.is_private != found.is_private:
-                self._bytes += found.size if cached is None else 0
-                cached = _CachedModule(found.module.without_file(), found.size, found.is_private)
+            if cached is None:
+                self._bytes += found.size
+                cached = _CachedModule(found.module.without_file(), found.size)
                 evicted = self._modules.put(digest, cached, self._max_modules)
                 self._bytes -= sum([module.size for _, module in evicted])
             cached.programs[ordinal] = code

@@ -69,13 +69,11 @@ def admission_under(
     return None
 
 
-def open_module(
-    module: ModuleSource, offset: int, length: int | None, private: bool, digest: str | None = None
-) -> Container:
+def open_module(module: ModuleSource, offset: int, length: int | None, digest: str | None = None) -> Container:
     """Open the bytes of a module in a file or in memory.
 
-    `offset`, `length`: the part of the file, in bytes. `private`: whether the root is copied out of the file. `digest`:
-    the SHA-256 that the root must have, as 64 hexadecimal digits.
+    `offset`, `length`: the part of the file, in bytes. `digest`: the SHA-256 that the root must have, as 64 hexadecimal
+    digits.
 
     Raises `ModuleError` if it is not a module or has another digest. Raises `CallerError` for a part that exceeds the
     file, for a part of bytes, which the caller can slice, and for a malformed digest.
@@ -85,13 +83,13 @@ def open_module(
     if not isinstance(module, bytes | bytearray | memoryview):
         _require_path(module)
         try:
-            found = open_file(module, offset, length, private)
+            found = open_file(module, offset, length)
         except ValueError as error:
             raise CallerValueError(f"{os.fspath(module)}: {error}") from None
     elif offset or length is not None:
         raise CallerTypeError("offset and length are for files; slice the bytes instead")
     else:
-        found = open_bytes(module, private)
+        found = open_bytes(module)
     if digest is not None and found.digest.hex() != digest.lower():
         raise ModuleError(f"another module: its digest is {found.digest.hex()}, {digest.lower()} expected")
     return found

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
@@ -104,7 +105,7 @@ class Program(LoadedProgram, ProgramArrays):
         try:
             if self.device.streaming is not None:
                 self.device.streaming.prepare(self.device, sum(export.slot_bytes for export in self.exports))
-            self._load = self._load_statistics(context, times)
+            self._load = self._load_statistics(context, times, found)
         except BaseException as error:
             context.close()
             if isinstance(error, HAL_ERRORS):
@@ -282,11 +283,13 @@ class Program(LoadedProgram, ProgramArrays):
 
         return ProfiledLog(self._log, self._profiler, context)
 
-    def _load_statistics(self, context: Context, times: LoadTimes) -> dict[str, Any]:
-        """Warm the program up, unless `build` is "lazy", and give the statistics of the load."""
+    def _load_statistics(self, context: Context, times: LoadTimes, found: LoadLimits) -> dict[str, Any]:
+        """Warm the program up, unless `build` is "lazy", and give the statistics of the load. `found` limits the
+        memory of the warm-up, because a small file may declare large arguments.
+        """
         cold = "build is lazy"
         if self._request.build == "eager":
-            with times.stage("warm_up"):
+            with times.stage("warm_up"), _limited_memory(context, found):
                 cold = warm_up_where_there_is_room(context, self.functions, times.progress)
         if times.progress is not None:
             times.progress.check()
@@ -295,8 +298,8 @@ class Program(LoadedProgram, ProgramArrays):
         count = len(self._linked.program_initializers) + len(self._linked.context_initializers)
         spent = {name: getattr(base, name) + getattr(own, name, 0) for name in _LOAD_COUNTERS}
         stages = dict(times.seconds)
-        found = {"seconds": times.total, "stages": stages, "initializers": count, **spent}
-        return found | ({"cold": cold} if cold else {})
+        rows = {"seconds": times.total, "stages": stages, "initializers": count, **spent}
+        return rows | ({"cold": cold} if cold else {})
 
 
 def load(
@@ -389,7 +392,7 @@ def load(
     times = LoadTimes(None if progress is None else LoadProgress(progress))
     with times.stage("read"):
         admission = admission_under(policy, signature)
-        file = open_module(module, offset, length, admission is not None, digest)
+        file = open_module(module, offset, length, digest)
         name, decoded, warning = ("" if device is None else device), None, ""
         if not name and first_program(modules) is None:
             decoded = _LOADER.decode(file)
@@ -568,12 +571,21 @@ def _initialize(
 ) -> None:
     """Run a context's initializers within the limits of `found`."""
     started = perf_counter_ns()
-    context.memory.restrict(found.limits.memory, found.limits.origin("memory"))
     try:
-        context.initialize(codes, found.limits)
+        with _limited_memory(context, found):
+            context.initialize(codes, found.limits)
     except LimitError as error:
         found.explain(error)
         raise
-    context.memory.restrict(context.limits.memory, context.limits.origin("memory"))
     if profiler is not None:
         profiler.initialized(context, kind, started)
+
+
+@contextmanager
+def _limited_memory(context: Context, found: LoadLimits) -> Iterator[None]:
+    """Apply the memory limit of `found` to a context during the body, in place of the limit of calls."""
+    context.memory.restrict(found.limits.memory, found.limits.origin("memory"))
+    try:
+        yield
+    finally:
+        context.memory.restrict(context.limits.memory, context.limits.origin("memory"))

@@ -76,25 +76,35 @@ class Misfit(Exception):
 
 
 class Untraceable(Misfit):
-    """The function allocates more often than it was given buffers."""
+    """The function allocates more often than it was given buffers, or uses a recording that it did not create."""
 
 
 class Tracer:
     """Takes the place of the running call in a traced setup. `buffers`: for its allocations, in order."""
 
-    __slots__ = ("block", "buffers", "memory", "pending_batch", "records", "regs", "results", "sizes", "stack")
+    __slots__ = (
+        "block", "buffers", "commands", "memory", "pending_batch", "records", "regs", "results", "sizes", "stack",
+    )  # fmt: skip
 
     def __init__(self, memory: Any, buffers: Sequence[Buffer] | None) -> None:
         self.memory = memory
         self.buffers = buffers
         self.sizes: list[int] = []
         self.records: list[tuple[Recording, int, list[Command]]] = []
+        self.commands: dict[int, list[Command]] = {}  #: of the recordings in `records`, by `id`
         # read by the function's return
         self.stack: list[Any] = []
         self.pending_batch = None
         self.results: tuple[Any, ...] = ()
         self.regs: Any = None
         self.block: Any = None
+
+    def commands_of(self, recording: Recording) -> list[Command]:
+        """The traced commands of a recording. `Untraceable` for one that the setup did not create, from a global."""
+        found = self.commands.get(id(recording))
+        if found is None:
+            raise Untraceable("it uses a recording that it did not create")
+        return found
 
 
 class TraceHal(NativeModule):
@@ -121,10 +131,12 @@ class TraceHal(NativeModule):
         commands: Any = []
         recording = Recording(commands, tracer.memory)
         tracer.records.append((recording, slots, commands))
+        tracer.commands[id(recording)] = commands
         return recording
 
     @native("recording.parameters", HAL_IMPORTS["hal.recording.parameters"].signature)
     def parameters(self, tracer: Tracer, recording: Recording, *words: int) -> None:
+        tracer.commands_of(recording)
         recording.parameters = struct.pack(f"<{len(words)}I", *[word & 0xFFFFFFFF for word in words])
 
     @native("recording.dispatch", HAL_IMPORTS["hal.recording.dispatch"].signature, nullable=(6,))
@@ -132,14 +144,14 @@ class TraceHal(NativeModule):
         self, tracer: Tracer, recording: Any, executable: Executable, entry: int, x: int, y: int, z: int, *groups: Any
     ) -> None:
         ranges = groups[0::4], groups[1::4], groups[2::4], groups[3::4]
-        recording.commands.append(Dispatch(executable, entry, (x, y, z), recording.parameters, *ranges))
+        tracer.commands_of(recording).append(Dispatch(executable, entry, (x, y, z), recording.parameters, *ranges))
         recording.parameters = b""
 
     @native("recording.copy", HAL_IMPORTS["hal.recording.copy"].signature, nullable=(1, 4))
     def copy(self, tracer: Tracer, recording: Any, *operands: Any) -> None:
         source, slot, offset, target, target_slot, target_offset, length = operands
         ranges = (source, target), (slot, target_slot), (offset, target_offset), (length, length)
-        recording.commands.append(Transfer(*ranges, b""))
+        tracer.commands_of(recording).append(Transfer(*ranges, b""))
 
     @native("recording.fill", HAL_IMPORTS["hal.recording.fill"].signature, nullable=(1,))
     def fill(self, tracer: Tracer, recording: Any, *operands: Any) -> None:
@@ -147,15 +159,15 @@ class TraceHal(NativeModule):
         if size not in FILL_SIZES:
             raise Trap(f"fill pattern of {size} bytes, expected 1, 2, 4 or 8")
         data = (pattern & (1 << 8 * size) - 1).to_bytes(size, "little")
-        recording.commands.append(Transfer((target,), (slot,), (offset,), (length,), data))
+        tracer.commands_of(recording).append(Transfer((target,), (slot,), (offset,), (length,), data))
 
     @native("recording.barrier", HAL_IMPORTS["hal.recording.barrier"].signature)
     def barrier(self, tracer: Tracer, recording: Any) -> None:
-        recording.commands.append(BARRIER)
+        tracer.commands_of(recording).append(BARRIER)
 
     @native("recording.finish", HAL_IMPORTS["hal.recording.finish"].signature)
     def finish(self, tracer: Tracer, recording: Recording) -> None:
-        """Nothing to do."""
+        tracer.commands_of(recording)
 
 
 _HAL = TraceHal()

@@ -42,14 +42,10 @@ class Emitter:
         """A constant of type i32 or i64, or a null reference for None."""
         key = type, value
         if key not in self._constants:
-            self._constants[key] = self._make(type, value)
+            row = "ref.null" if value is None else f"{type}.const"
+            fields = {} if value is None else {"value": IntegerAttr(value, scalar(type))}
+            self._constants[key] = self.op(row, d=value_type(type), **fields).result
         return self._constants[key]
-
-    def _make(self, type: str, value: int | None) -> Value:
-        result = value_type(type)
-        if value is None:
-            return self.op("ref.null", d=result).result
-        return self.op(f"{type}.const", value=IntegerAttr(value, scalar(type)), d=result).result
 
     def call(self, name: str, *arguments: Argument) -> Value | None:
         """Calls a function of the `hal` module; returns its result, or None."""

@@ -9,44 +9,36 @@ function.
 
 from __future__ import annotations
 
-from orchestrion.compiler.ir.attributes import ArrayAttr, DictAttr, IntegerAttr, StringAttr
-from orchestrion.compiler.ir.types import Attribute
+from collections.abc import Sequence
+
+from orchestrion.compiler.ir.attributes import ArrayAttr, IntegerAttr, StringAttr, dictionaries
+from orchestrion.compiler.ir.types import Attribute, Type
 from orchestrion.compiler.sequencer import ll_seq
-from orchestrion.compiler.stablehlo.ops.func import NAME, TREES, result_aliases, types_for_callers
+from orchestrion.compiler.stablehlo.ops.func import TREES, names_for_callers, result_aliases, types_for_callers
 
 from . import vm
 
 
 def export_of(function: ll_seq.Function) -> vm.Export:
     """The export row of a function."""
-    inputs = types_for_callers(function.signature.inputs, function.arg_attrs)
-    results = types_for_callers(function.signature.results, function.res_attrs)
-    taken, given = _attrs(function.arg_attrs, len(inputs)), _attrs(function.res_attrs, len(results))
-    arguments = [
-        {"name": _name(attrs, f"arg{i}"), "type": type}
-        for i, (type, attrs) in enumerate(zip(inputs, taken, strict=True))
-    ]
-    outputs: list[dict[str, Attribute]] = [
-        {"name": _name(attrs, f"result{i}"), "type": type}
-        for i, (type, attrs) in enumerate(zip(results, given, strict=True))
-    ]
+    arguments = _values(function.signature.inputs, function.arg_attrs, "arg")
+    outputs = _values(function.signature.results, function.res_attrs, "result")
     for output, argument in result_aliases(function.arg_attrs).items():
         outputs[output]["alias"] = IntegerAttr(argument)
     name = function.sym_name
     doc = function.get_as("orchestrion.doc", StringAttr)
-    trees = next((text for one in (*given[:1], *taken[:1]) if isinstance(text := one.get(TREES), StringAttr)), None)
+    described = (
+        *dictionaries(function.res_attrs, len(outputs))[:1],
+        *dictionaries(function.arg_attrs, len(arguments))[:1],
+    )
+    trees = next((text for one in described if isinstance(text := one.get(TREES), StringAttr)), None)
     return vm.Export.build(
         exported=name, function=name, arguments=arguments, outputs=outputs, doc=doc, trees=trees, loc=function.loc
     )
 
 
-def _attrs(given: ArrayAttr | None, count: int) -> list[DictAttr]:
-    """One dictionary per argument or result; empty ones if the function has none."""
-    if given is None:
-        return [DictAttr(())] * count
-    return [item for item in given if isinstance(item, DictAttr)]
-
-
-def _name(attrs: DictAttr, otherwise: str) -> StringAttr:
-    name = attrs.get(NAME)
-    return name if isinstance(name, StringAttr) else StringAttr(otherwise)
+def _values(types: Sequence[Type], attrs: ArrayAttr | None, otherwise: str) -> list[dict[str, Attribute]]:
+    """Name and type of each argument or result."""
+    names = names_for_callers(len(types), attrs, otherwise)
+    seen = types_for_callers(types, attrs)
+    return [{"name": StringAttr(name), "type": type} for name, type in zip(names, seen, strict=True)]

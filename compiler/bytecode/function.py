@@ -36,11 +36,6 @@ def function_row(func: Func, ordinals: Ordinals) -> writer.Function:
     )
 
 
-def _printable(location: str) -> str:
-    """A location as a module can hold it: file names may contain NULs and invalid UTF-8, which are replaced."""
-    return location.replace("\0", "?").encode("utf-8", "replace").decode()
-
-
 class _Encoder:
     """Encodes in two passes: first the offset of every instruction, then the bytes."""
 
@@ -79,7 +74,8 @@ class _Encoder:
         """(offset, location) pairs, only where the location changes."""
         found: list[tuple[int, str]] = []
         for op, pc in zip(self.ops, self.pcs, strict=False):
-            text = _printable(source_text(op.loc))
+            # a module can hold no NULs and no invalid UTF-8, which names of files may contain
+            text = source_text(op.loc).replace("\0", "?").encode("utf-8", "replace").decode()
             if text != (found[-1][1] if found else ""):
                 found.append((pc, text))
         return found

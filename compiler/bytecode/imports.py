@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from orchestrion.compiler.ir.types import FunctionType, TensorType, Type
 from orchestrion.schema import imported
@@ -14,10 +14,9 @@ def tensors_of(type: FunctionType) -> imported.FunctionType:
     return imported.FunctionType(_tensors(type.inputs), _tensors(type.results))
 
 
-def _tensors(types: Sequence[Type]) -> tuple[imported.TensorType, ...]:
-    return tuple([_tensor(type) for type in types])
-
-
-def _tensor(type: Type) -> imported.TensorType:
-    assert isinstance(type, TensorType)
-    return imported.TensorType(BY_NAME[str(type.element)], type.static_shape)
+def _tensors(types: Iterable[Type]) -> tuple[imported.TensorType, ...]:
+    found = []
+    for type in types:
+        assert isinstance(type, TensorType)
+        found.append(imported.TensorType(BY_NAME[str(type.element)], type.static_shape))
+    return tuple(found)

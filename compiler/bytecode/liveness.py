@@ -19,11 +19,6 @@ class Interval:
     first: int
     last: int
 
-    def cover(self, position: int) -> None:
-        """Extends the interval to a position."""
-        self.first = min(self.first, position)
-        self.last = max(self.last, position)
-
 
 def intervals(region: Region) -> dict[Value, Interval]:
     """The interval of every value, in the order of definitions."""
@@ -45,5 +40,6 @@ def intervals(region: Region) -> dict[Value, Interval]:
         used += [(value, start) for value in starts[block]]
         used += [(value, end) for value in ends[block]]
     for value, at in used:
-        found[value].cover(at)
+        span = found[value]
+        span.first, span.last = min(span.first, at), max(span.last, at)
     return found

@@ -10,10 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Value
-from orchestrion.compiler.ir.dims import Size, symbol
 from orchestrion.compiler.ir.types import I32, I64, Type
 from orchestrion.compiler.sequencer import ll_seq
-from orchestrion.compiler.stablehlo.ops.function_dims import dim_definitions
 
 from .emitter import Emitter
 from .size_emitter import SizeEmitter
@@ -64,10 +62,10 @@ class RecordingEmitter:
                 target = (*self._memory(op.target), number(op.target_offset))
                 call("hal.recording.copy", recording, *source, *target, number(op.length))
             case ll_seq.Fill():
-                pattern = int.from_bytes(op.value.data, "little")
+                # the immediate is signed, with 64 bits
+                pattern = int.from_bytes(op.value.data, "little", signed=op.value.itemsize == 8)
                 target = (*self._memory(op.target), number(op.offset))
-                length = number(op.length)
-                call("hal.recording.fill", recording, *target, length, _signed(pattern), op.value.itemsize)
+                call("hal.recording.fill", recording, *target, number(op.length), pattern, op.value.itemsize)
             case ll_seq.Barrier():
                 call("hal.recording.barrier", recording)
             case ll_seq.Loop():
@@ -97,21 +95,10 @@ class RecordingEmitter:
         entries = self._entries_of(op.entry.root)
         _, entry = entries[op.entry.nested[0]]
         operands: list[Value | int | None] = []
-        places, offsets = entry.places(), op.offsets.sizes
-        for index, (memory, (number, word)) in enumerate(zip(op.bindings, places, strict=True)):
-            if number in [other for other, _ in places[:index]]:
-                continue
-            offset: Size = offsets[index]
-            length: Size = ll_seq.length_of(entry.bindings.items[index])
-            if word is not None:
-                assert op.spans is not None, "bindings that share a buffer have its span"
-                offset, length = 0, op.spans.sizes[number]
+        for memory, offset, length in op.device_bindings(entry):
             operands += (*self._memory(memory), self.sizes.number(offset), self.sizes.number(length))
         ordinal, workload = self._launch(op.entry.nested[0], entries)
-        words = [self.sizes.word(symbol(one.name)) for one, _ in dim_definitions(entry.dims)]
-        shared = [offset for offset, (_, word) in zip(offsets, places, strict=True) if word is not None]
-        words += map(self.sizes.word, shared)
-        if words:
+        if words := list(map(self.sizes.word, op.words(entry))):
             self.emitter.call("hal.recording.parameters", self.recording, *words)
         executable = self.values[op.executable]
         self.emitter.call("hal.recording.dispatch", self.recording, executable, ordinal, *workload, *operands)
@@ -142,8 +129,3 @@ class RecordingEmitter:
             return x
         a, b = (self.emitter.constant(str(type), item) if isinstance(item, int) else item for item in (x, y))
         return self.emitter.op(f"{type}.select", c=condition, a=a, b=b, d=type).result
-
-
-def _signed(pattern: int) -> int:
-    """A 64-bit pattern as the signed immediate that holds it."""
-    return pattern - (1 << 64) if pattern >> 63 else pattern

@@ -22,9 +22,7 @@ _COMPARE: Final[dict[str, str]] = {"eq": "eq", "ne": "ne", "lt": "lt_s", "le": "
 
 
 class SizeEmitter:
-    """The sizes of one function. `measured`: name of a measured size -> its value; `symbols`: name of a symbol -> its
-    expression.
-    """
+    """The sizes of one function. `measured`: measured size -> its value; `symbols`: symbol -> its expression."""
 
     def __init__(self, emitter: Emitter, measured: Mapping[str, Value], symbols: Mapping[str, Size]) -> None:
         self.emitter = emitter

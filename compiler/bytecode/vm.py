@@ -63,9 +63,7 @@ def type_name(type: Type) -> str:
 
 
 class Program(TargetProgram):
-    """Everything in the module file for one target profile and machine, named as `hl_seq.program`; `features` are
-    required of the device.
-    """
+    """A program of the module file, named as `hl_seq.program`. `features` are required of the device."""
 
     name = "vm.program"
     features = attr(ArrayAttr)
@@ -230,7 +228,6 @@ OPS: Final[dict[str, type[Operation]]] = {row.name: _class(row) for row in INSTR
 
 
 def row_of(op: Operation) -> Instruction:
-    """The row of an instruction op."""
     return _ROWS[op.name]
 
 

@@ -39,7 +39,6 @@ class Style:
 
     @property
     def defaults(self) -> Options:
-        """The default of each option."""
         return {option: next(iter(values)) for option, values in self.options.items()}
 
     def generate(self, subject: Subject, name: str, options: Options) -> Files:

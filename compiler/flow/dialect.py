@@ -130,7 +130,6 @@ class Executable(Operation):
         return entry
 
     def rename(self, name: str) -> None:
-        """Names the executable and its only entry."""
         self.sym_name = self.entry.sym_name = StringAttr(name)
 
 

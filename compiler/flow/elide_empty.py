@@ -54,11 +54,9 @@ def _replace(value: Value) -> None:
         builder = Builder.before(user)
         is_kept = user.next_op is None or isinstance(user, GlobalStore)
         with builder.at(value.loc):
-            user.set_operand(index, _returned(builder, value) if is_kept else _broadcast(builder, value))
-
-
-def _returned(builder: Builder, value: Value) -> Value:
-    return builder.build(Empty, output=value.type).output
+            user.set_operand(
+                index, builder.build(Empty, output=value.type).output if is_kept else _broadcast(builder, value)
+            )
 
 
 def _broadcast(builder: Builder, value: Value) -> Value:

@@ -128,14 +128,16 @@ def _place_splats(block: Block) -> None:
     dispatches. An operand that a scatter updates and also reads is copied.
     """
     for op in block:
-        given = op.operands if _is_outside(op) else updated_values(op) if isinstance(op, Scatter) else ()
+        in_memory = op.next_op is None or isinstance(op, OUTSIDE)
+        given = op.operands if in_memory else updated_values(op) if isinstance(op, Scatter) else ()
         for index, value in enumerate(given):
             source = _repeated(value)
             if isinstance(op, Scatter) and op.operands.count(value) > 1 and source is None:
                 op.set_operand(index, Builder(block, op, op.loc).build(Reshape, operand_=value, out=value.type).result)
             if source is None:
                 continue
-            splat = Builder(block, op, value.loc).build(Splat, value=_scalar(source.value), output=value.type)
+            scalar = DenseElements(source.value.type.with_shape(()), source.value.data)
+            splat = Builder(block, op, value.loc).build(Splat, value=scalar, output=value.type)
             op.set_operand(index, splat.output)
 
 
@@ -148,15 +150,6 @@ def _repeated(value: Value) -> Constant | None:
         return None
     assert maker.value.is_splat, "hoist-constants runs before"
     return maker
-
-
-def _is_outside(op: Operation) -> bool:
-    """Whether an op is in no group and reads its operands from memory: a terminator, or an op of `OUTSIDE`."""
-    return op.next_op is None or isinstance(op, OUTSIDE)
-
-
-def _scalar(elements: DenseElements) -> DenseElements:
-    return DenseElements(elements.type.with_shape(()), elements.data)
 
 
 def _is_cheap(op: Operation) -> bool:
@@ -198,9 +191,7 @@ def _place(op: Operation, grouping: Grouping, behind: bool) -> None:
 
 
 def _behind_heroes(block: Block) -> set[Operation]:
-    """The ops that can be computed with each result of a dot or reduction, of which only they, or only ops between,
-    read the result.
-    """
+    """The ops that can be computed with each result of a dot or reduction, which only they and ops between read."""
     found: set[Operation] = set()
     for op in block:
         if isinstance(op, Elementwise | Reshape):

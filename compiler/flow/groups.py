@@ -136,10 +136,6 @@ class Group:
         types = [tensor_of(value) for value in values if isinstance(value.defining_op, GlobalLoad)]
         return sum(type.is_static and int(storage_bytes(type)) > self.large for type in types)
 
-    def _reshapes(self) -> bool:
-        """Whether the group has one result, whose shape differs inside the group."""
-        return len(self.roots) == 1 and all(isinstance(op, Reshape) for op in self.paths)
-
     def is_full(self) -> bool:
         """Whether the group accepts no more roots, except free ones. A full group stays full."""
         return self.size >= MAX_SIZE or self._outputs + len(self._arguments) >= MAX_BINDINGS
@@ -176,7 +172,8 @@ class Group:
             return False
         if any(isinstance(one, CustomCall | Merge) for one in (op, *self.roots)):
             return False  # a library function computes whole tensors in memory; a merge reads its own often
-        if isinstance(op, LineFft | RowSolve) and not self._reshapes():
+        only_reshaped = len(self.roots) == 1 and all(isinstance(one, Reshape) for one in self.paths)
+        if isinstance(op, LineFft | RowSolve) and not only_reshaped:
             return False  # it writes what it has in shared memory
         captured = self.captures(op)
         if len(captured) + outputs > MAX_BINDINGS or (self.large < inf and self._large_constants(captured) > MAX_LARGE):
@@ -216,7 +213,6 @@ class Grouping:
         self._reading: dict[Value, dict[Size, dict[int, Group]]] = {}
 
     def of(self, op: Operation) -> list[Group]:
-        """The groups that compute an op."""
         return self._of.get(op, [])
 
     def readers(self, op: Operation) -> list[Group]:
@@ -266,7 +262,6 @@ class Grouping:
         return found
 
     def join(self, op: Operation, groups: Iterable[Group]) -> None:
-        """Adds an op to these groups."""
         groups = list(groups)
         for group in groups:
             group.add(op, len(groups) > 1)

@@ -111,7 +111,8 @@ class _Hoisting:
     def _history(self, op: Operation, known: dict[Operation, _History]) -> _History | None:
         if isinstance(op, GlobalLoad):
             return None if self.globals[op.ref.root].mutable is not None else _History(frozenset({op.ref.root}))
-        if isinstance(op, Size) or not all(_is_static(result) for result in op.results):
+        types = [result.type for result in op.results]
+        if isinstance(op, Size) or not all(isinstance(type, TensorType) and type.is_static for type in types):
             return None
         if isinstance(op, GENERATORS):
             return _History()
@@ -233,10 +234,6 @@ def _members(scope: Operation) -> list[Operation]:
 
 def _ref(variable: Global) -> SymbolRef:
     return SymbolRef(variable.sym_name.value)
-
-
-def _is_static(value: Value) -> bool:
-    return isinstance(value.type, TensorType) and value.type.is_static
 
 
 def _bytes_of(type: object) -> int:

@@ -45,9 +45,7 @@ class EncodingError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """Symbolic encoding: the axes of an operand of a dot by role, and the (rows, columns, depth) of the dot, typical
-    values for dynamic sizes.
-    """
+    """Symbolic encoding: the axes of an operand of a dot by role, and the typical (rows, columns, depth) of the dot."""
 
     role: str
     batch: tuple[int, ...]

@@ -18,7 +18,6 @@ from math import prod
 from typing import Final
 
 from orchestrion.compiler.ir.builtin import Module
-from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.dims import Shape, Size, is_dynamic
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
 from orchestrion.compiler.ir.types import TensorType
@@ -86,8 +85,7 @@ def _own(op: Scatter) -> tuple[int, ...]:
     return tuple(axis for axis in range(tensor_of(op.scatter_indices).rank) if axis not in gone)
 
 
-def _scatter(op: Operation, rewriter: Rewriter) -> bool:
-    assert isinstance(op, Scatter)
+def _scatter(op: Scatter, rewriter: Rewriter) -> bool:
     if 0 in (tensor_of(op.inputs[0]).num_elements, tensor_of(op.updates[0]).num_elements):
         return rewriter.replace(op, op.inputs)
     plan = _Plan.of(op)

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from orchestrion.compiler.ir.builtin import Module
-from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor, reduce_by
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
@@ -31,8 +31,7 @@ def run(module: Module) -> None:
     rewrite(module, PATTERNS)
 
 
-def _reduce_window(op: Operation, rewriter: Rewriter) -> bool:
-    assert isinstance(op, ReduceWindow)
+def _reduce_window(op: ReduceWindow, rewriter: Rewriter) -> bool:
     window, rank, given = op.window, tensor_of(op.inputs[0]).rank, list(op.inputs)
     found = narrowed(op, rewriter)
     if found is not None:

@@ -8,9 +8,11 @@ second result would be read later. The sequencer decides whether the memory is f
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from orchestrion.compiler.ir.attributes import dense_ints
 from orchestrion.compiler.ir.builtin import Module
-from orchestrion.compiler.ir.core import Block, BlockArgument, Value
+from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Value
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.stablehlo.ops.contraction import Reduce
 from orchestrion.compiler.stablehlo.ops.func import Func
@@ -43,15 +45,21 @@ def candidates(body: Block, by_rows: bool) -> list[int]:
         return []
     (result,) = body.end.operands
     ops = body.ops[:-1]
-    in_order: dict[Value, bool] = {result: True}  # whether all that read a value, read it in the order of the result
+    in_order = values_in_order(ops, [result], by_rows)
+    found = [a for a in body.arguments if in_order.get(a) and _fits(a, result)]
+    return [a.index for a in found if not by_rows or rows_of(ops, [result], [a]) is not None]
+
+
+def values_in_order(ops: Sequence[Operation], results: Sequence[Value], by_rows: bool = False) -> dict[Value, bool]:
+    """Value -> whether all ops that read it, read it in the order of the results."""
+    in_order = dict.fromkeys(results, True)
     for op in reversed(ops):
         ordered = all(in_order[value] for value in op.results if value in in_order)
         for index, value in enumerate(op.operands):
             by_row = by_rows and isinstance(op, Reduce) and index < len(op.inputs)
             fits = by_row or (ordered and reads_in_order(op, index))
             in_order[value] = fits and in_order.get(value, True)
-    found = [a for a in body.arguments if in_order.get(a) and _fits(a, result)]
-    return [a.index for a in found if not by_rows or rows_of(ops, [result], [a]) is not None]
+    return in_order
 
 
 def _fits(argument: BlockArgument, result: Value) -> bool:

@@ -25,7 +25,6 @@ from .window_builders import windows_of
 
 
 def as_reductions(op: SelectAndScatter, rewriter: Rewriter) -> Value:
-    """The result of a `select_and_scatter`."""
     x, source = Tensor(rewriter, op.operand_), Tensor(rewriter, op.source)
     axes, count = range(len(x.shape)), prod(x.shape)
     places = iota(rewriter, (count,), 0, str(index_type(count))).reshape(*x.shape)  # row-major

@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from orchestrion.compiler.ir.attributes import ELEMENT_BYTES, DenseElements, dense_ints
 from orchestrion.compiler.ir.builtin import Module
@@ -215,13 +215,11 @@ def _elementwise(op: Operation, value: Value, cut: Cut) -> Rule | None:
     return _copies(op, value, cut, cut.axis, dict.fromkeys(others, cut.axis))
 
 
-def _broadcast(op: Operation, value: Value, cut: Cut) -> Rule | None:
-    assert isinstance(op, BroadcastInDim)
+def _broadcast(op: BroadcastInDim, value: Value, cut: Cut) -> Rule | None:
     return _copies(op, value, cut, op.broadcast_dimensions.ints[cut.axis])
 
 
-def _transpose(op: Operation, value: Value, cut: Cut) -> Rule | None:
-    assert isinstance(op, Transpose)
+def _transpose(op: Transpose, value: Value, cut: Cut) -> Rule | None:
     return _copies(op, value, cut, op.permutation.ints.index(cut.axis))
 
 
@@ -232,8 +230,7 @@ def _reshape(op: Operation, value: Value, cut: Cut) -> Rule | None:
     return _copies(op, value, cut, places[0]) if places else None
 
 
-def _dot(op: Operation, value: Value, cut: Cut) -> Rule | None:
-    assert isinstance(op, DotGeneral)
+def _dot(op: DotGeneral, value: Value, cut: Cut) -> Rule | None:
     dims, left = op.dimensions, op.lhs is value
     batch, contract = (dims.lhs_batch, dims.lhs_contract) if left else (dims.rhs_batch, dims.rhs_contract)
     if cut.axis in contract:
@@ -252,8 +249,7 @@ def _dot(op: Operation, value: Value, cut: Cut) -> Rule | None:
     return Rule(None, lambda rewriter, parts: [_joined(copies.make(rewriter, parts), place)])
 
 
-def _slice(op: Operation, value: Value, cut: Cut) -> Rule | None:
-    assert isinstance(op, Slice)
+def _slice(op: Slice, value: Value, cut: Cut) -> Rule | None:
     starts, limits, steps = op.start_indices.sizes, op.limit_indices.sizes, op.strides.sizes
     first, last, axis = starts[cut.axis], limits[cut.axis], cut.axis
     if steps[axis] != 1 or first == last:
@@ -271,8 +267,7 @@ def _slice(op: Operation, value: Value, cut: Cut) -> Rule | None:
     return Rule(None, make)
 
 
-def _dynamic_slice(op: Operation, value: Value, cut: Cut) -> Rule | None:
-    assert isinstance(op, DynamicSlice)
+def _dynamic_slice(op: DynamicSlice, value: Value, cut: Cut) -> Rule | None:
     sizes = op.slice_sizes.sizes
     if sizes[cut.axis] == tensor_of(value).shape[cut.axis]:
         return _copies(op, value, cut, cut.axis, resize=True)
@@ -294,8 +289,7 @@ def _dynamic_slice(op: Operation, value: Value, cut: Cut) -> Rule | None:
     return Rule(None, make)
 
 
-def _gather(op: Operation, value: Value, cut: Cut) -> Rule | None:
-    assert isinstance(op, Gather)
+def _gather(op: Gather, value: Value, cut: Cut) -> Rule | None:
     axes, sizes, shape = op.axes, op.slice_sizes.sizes, tensor_of(value).shape
     gone = (*axes.collapsed_slice_dims, *axes.operand_batching_dims)
     if cut.axis not in gone and sizes[cut.axis] == shape[cut.axis]:
@@ -350,7 +344,7 @@ def _resize(copy: Operation, axis: int, size: int) -> None:
     copy.slice_sizes = dense_ints(*sizes[:axis], size, *sizes[axis + 1 :])
 
 
-_RULES: Final[dict[type[Operation], Callable[[Operation, Value, Cut], Rule | None]]] = {
+_RULES: Final[dict[type[Operation], Callable[[Any, Value, Cut], Rule | None]]] = {
     Elementwise: _elementwise,
     BroadcastInDim: _broadcast,
     Transpose: _transpose,

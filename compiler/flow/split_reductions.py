@@ -3,7 +3,8 @@
 The first reduces parts of the elements. `LANES_PER_PART` invocations share a part, and each takes every
 `LANES_PER_PART`-th element, so that neighbouring invocations read neighbouring elements. The second reduces the results
 of the first. This is done only if the order of elements may change and the initial value is neutral; it then pads the
-last part. Rows that a workgroup can take together with the ops that depend on them (`row_groups.py`) stay whole.
+last part. Rows that a workgroup can take together with the ops that depend on them (`row_groups.py`) stay whole. A long
+dot with one result becomes a reduction of products first.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from math import prod
 from typing import Final
 
 from orchestrion.compiler.ir.builtin import Module
-from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor, reduce_by
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
-from orchestrion.compiler.stablehlo.ops.contraction import Reduce
+from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
 from orchestrion.compiler.stablehlo.ops.reducers import is_neutral
+from orchestrion.schema.dtypes import BOOL, BY_NAME
 
 from .row_groups import FEW_ROWS, MAX_ROW
 
@@ -27,6 +28,8 @@ FIRST_INVOCATIONS: Final = 1 << 12
 MIN_ELEMENTS_PER_LANE: Final = 1 << 6
 #: invocations that share a part and read neighbouring elements
 LANES_PER_PART: Final = 1 << 6
+#: bytes of the narrowest result of a dot that becomes a sum of products
+NARROWEST: Final = 4
 
 
 def run(module: Module) -> None:
@@ -34,8 +37,7 @@ def run(module: Module) -> None:
     rewrite(module, PATTERNS)
 
 
-def _split(op: Operation, rewriter: Rewriter) -> bool:
-    assert isinstance(op, Reduce)
+def _split(op: Reduce, rewriter: Rewriter) -> bool:
     dims = sorted(op.dimensions.ints)
     if len(op.inputs) != 1 or not dims or dims != list(range(dims[0], dims[-1] + 1)):
         return False
@@ -75,4 +77,20 @@ def _parts(before: int, length: int, behind: int) -> tuple[int, int]:
     return (most, widest) if most > 1 else (1, 1)
 
 
-PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {Reduce.name: (_split,)}
+def _sum_of_products(op: DotGeneral, rewriter: Rewriter) -> bool:
+    """Replaces a dot of vectors that is long enough to be split. Narrow types may have wider sums in a dot."""
+    x, y, dims = Tensor(rewriter, op.lhs), Tensor(rewriter, op.rhs), op.dimensions
+    out = tensor_of(op.out)
+    if not x.type.is_static or out.num_elements != 1 or len(dims.lhs_contract) != len(x.shape):
+        return False
+    if len(dims.rhs_contract) != len(y.shape) or prod(x.type.static_shape) < FIRST_INVOCATIONS:
+        return False
+    element = BY_NAME[str(out.element)]
+    if element.kind == BOOL or element.itemsize < NARROWEST:
+        return False
+    x, y = (one.transpose(*axes) for one, axes in ((x, dims.lhs_contract), (y, dims.rhs_contract)))
+    products = x.convert(element.name) * y.convert(element.name)
+    return rewriter.replace(op, [products.reduce(range(len(x.shape))).value])
+
+
+PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {Reduce.name: (_split,), DotGeneral.name: (_sum_of_products,)}

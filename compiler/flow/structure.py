@@ -447,9 +447,7 @@ def stride(position: Size, axis: int) -> Size | None:
 
 
 def is_one_axis(value: Value, first: int, second: int) -> bool:
-    """Whether two axes of a value are contiguous in every loaded value: a step along the first is as far as all steps
-    along the second.
-    """
+    """Whether a step along the first of two axes is as far as all steps along the second, in every loaded value."""
     extent = _shape(value)[second]
     for read, coordinates in memory_reads(value):
         if coordinates is None:

@@ -29,7 +29,6 @@ class Names:
 
     @classmethod
     def of(cls, scope: Operation) -> Names:
-        """The names of the symbols in a scope."""
         return cls(table_of(scope))
 
     def fresh(self, wish: str) -> str:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from orchestrion.compiler.ir.attributes import ArrayAttr, DictAttr, StringAttr
+from orchestrion.compiler.ir.attributes import ArrayAttr, DictAttr, StringAttr, dictionaries
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.locations import UNKNOWN, NameLoc
@@ -96,15 +96,13 @@ def _add_trees(func: Operation, text: str) -> None:
     """Stores the text at the first result, or argument: all phases keep their attributes."""
     signature = func.get_as("function_type", FunctionType)
     assert signature is not None
-    results = [number for number, type in enumerate(signature.results) if not is_token(type)]
-    inputs = [number for number, type in enumerate(signature.inputs) if not is_token(type)]
-    key, count = ("res_attrs", len(signature.results)) if results else ("arg_attrs", len(signature.inputs))
-    items = _dictionaries(func, key, count)
-    if not results and not inputs:
-        return  # neither arguments nor results
-    place = (results or inputs)[0]
-    items[place] = DictAttr.of({**items[place].mapping, TREES: StringAttr(text)})
-    func.properties[key] = ArrayAttr(tuple(items))
+    for key, types in (("res_attrs", signature.results), ("arg_attrs", signature.inputs)):
+        place = next((number for number, type in enumerate(types) if not is_token(type)), None)
+        if place is not None:
+            items = dictionaries(func.get(key), len(types))
+            items[place] = DictAttr.of({**items[place].mapping, TREES: StringAttr(text)})
+            func.properties[key] = ArrayAttr(tuple(items))
+            return
 
 
 def _name_function(func: Operation) -> None:
@@ -113,8 +111,8 @@ def _name_function(func: Operation) -> None:
         return
     arguments = [_of_location(value) for value in func.regions[0].blocks[0].arguments]
     _add(func, "arg_attrs", len(signature.inputs), arguments)
-    infos = _dictionaries(func, "res_attrs", len(signature.results))
-    _add(func, "res_attrs", len(signature.results), [_of_result(info) for info in infos])
+    infos = dictionaries(func.get("res_attrs"), len(signature.results))
+    _add(func, "res_attrs", len(infos), [_of_result(info) for info in infos])
 
 
 def _of_location(value: Value) -> str:
@@ -127,29 +125,20 @@ def _of_result(info: DictAttr) -> str:
     return name.value if isinstance(name, StringAttr) else ""
 
 
-def _dictionaries(func: Operation, key: str, count: int) -> list[DictAttr]:
-    given = func.get_as(key, ArrayAttr)
-    items = list(given) if given is not None else []
-    found = [item for item in items if isinstance(item, DictAttr)]
-    return found if len(found) == count else [DictAttr(())] * count
-
-
 def _add(func: Operation, key: str, count: int, names: Sequence[str]) -> None:
     given = func.get_as(key, ArrayAttr)
     if len(names) != count or given is not None and len(given) != count:
         return
     often = Counter(names)
-    items = _dictionaries(func, key, count)
+    items = dictionaries(given, count)
     named = [
-        item if item.get(NAME) is not None or not name or often[name] > 1 else _with(item, name)
+        item
+        if item.get(NAME) is not None or not name or often[name] > 1
+        else DictAttr.of({**item.mapping, NAME: StringAttr(name)})
         for item, name in zip(items, names, strict=True)
     ]
     if named != items:
         func.properties[key] = ArrayAttr(tuple(named))
-
-
-def _with(item: DictAttr, name: str) -> DictAttr:
-    return DictAttr.of({**item.mapping, NAME: StringAttr(name)})
 
 
 def leaf_names(node: Node, name: str) -> Iterator[str]:

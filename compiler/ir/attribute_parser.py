@@ -269,31 +269,27 @@ class AttributeParser(Tokens):
             return self._number()
         if token.startswith(("dense<", "dense_resource<")):
             return self._dense()
+        self.at += 1
         found = self._single(token)
         if found is None:
+            self.at -= 1
             return self.type()
         self._attributes[token] = found
         return found
 
     def _single(self, token: str) -> Attribute | None:
-        """The attribute for a single token; None if it needs more tokens."""
+        """The attribute for the token that was consumed; None if it needs more tokens."""
         if token in _WORDS:
-            self.at += 1
             return _WORDS[token]
         if token.startswith("array<"):
-            self.at += 1
             return self._array(token[6:-1])
         if token.startswith("#"):
-            self.at += 1
             if token in self._aliases:
                 return self._alias(token, self.attribute)
             if token.startswith(DIMS):
                 return DimArray(self._sizes(self._expand(token[len(DIMS) : -1])))
             return DialectAttr(*self._of_dialect(token))
-        if _RAW_ATTR.match(token):
-            self.at += 1
-            return RawAttr(self._expand(token))
-        return None
+        return RawAttr(self._expand(token)) if _RAW_ATTR.match(token) else None
 
     def _items(self, start: str, end: str, read: Callable[[], T]) -> list[T]:
         self.expect(start)
@@ -397,7 +393,6 @@ class AttributeParser(Tokens):
     # locations
 
     def location(self) -> Location:
-        """Parses `loc(...)`."""
         self.expect("loc")
         self.expect("(")
         token = self.tokens[self.at]

@@ -229,6 +229,12 @@ class DictAttr(Attribute):
         return "{" + entries_text(self.mapping, resources) + "}"
 
 
+def dictionaries(attrs: Attribute | None, count: int) -> list[DictAttr]:
+    """One for each of `count` arguments or results; empty ones if `attrs` is not an array of that many."""
+    found = [item for item in attrs if isinstance(item, DictAttr)] if isinstance(attrs, ArrayAttr) else []
+    return found if len(found) == count else [DictAttr(())] * count
+
+
 @dataclass(frozen=True, slots=True)
 class DialectAttr(Attribute):
     """`#dialect.name<body>` or `#dialect<body>`; `name` is the text before the bracket, without `#`."""

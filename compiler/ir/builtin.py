@@ -24,7 +24,6 @@ class Module(Operation):
 
     @property
     def block(self) -> Block:
-        """The only block of the module."""
         return self.regions[0].block
 
     def find(self, symbol: str) -> Operation | None:

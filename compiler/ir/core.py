@@ -231,7 +231,6 @@ class Operation:
         return value.value if isinstance(value, StringAttr) else None
 
     def has(self, trait: Trait) -> bool:
-        """Whether the op has a trait."""
         return trait in self.traits
 
     # place
@@ -322,18 +321,18 @@ class Operation:
         operands = [mapping.get(value, value) for value in self._operands]
         types = [result.type for result in self.results]
         successors = [blocks.get(block, block) for block in self.successors]
-        copy = self._made_of(operands, types, self.properties, self.attributes, (), successors, self.loc)
+        copy = self.like(operands, types, self.properties, self.attributes, (), successors, self.loc)
         for old, new in zip(self.results, copy.results, strict=True):
             mapping[old] = new
         for region in self.regions:
             copy.add_region(region.clone(mapping))
         return copy
 
-    def _made_of(self, *parts: Any) -> Operation:
+    def like(self, *parts: Any) -> Operation:
+        """A detached operation of the same name from the arguments of the constructor."""
         return type(self)(*parts)
 
     def add_region(self, region: Region) -> Region:
-        """Appends a region."""
         region.owner = self
         self.regions.append(region)
         return region
@@ -380,7 +379,7 @@ class UnregisteredOp(Operation):
         super().__init__(*given, **more)
         self.name = name
 
-    def _made_of(self, *parts: Any) -> Operation:
+    def like(self, *parts: Any) -> Operation:
         return UnregisteredOp(self.name, *parts)
 
 
@@ -479,7 +478,6 @@ class Block:
             argument.index = index
 
     def add_argument(self, type: Type, loc: Location = UNKNOWN) -> BlockArgument:
-        """Appends an argument."""
         argument = BlockArgument(self, len(self.arguments), type, loc)
         self.arguments.append(argument)
         return argument
@@ -513,7 +511,6 @@ class Region:
         return self.blocks[0]
 
     def add(self, block: Block) -> Block:
-        """Appends a block."""
         block.region = self
         self.blocks.append(block)
         return block

@@ -253,9 +253,7 @@ class Declaration:
             yield from getattr(self, kind)
 
     def sizes(self, op: Operation, kind: str, total: int) -> Sequence[int]:
-        """The number of the op's operands (results, ...) in each field of that kind. Raises ValueError if they do not
-        match.
-        """
+        """Number of the op's operands (results, ...) in each field of that kind. Raises ValueError for a mismatch."""
         fields, variadic, single, ones, _ = self.positional[kind]
         left = total - single
         if variadic == 0 and left or left < 0:

@@ -255,9 +255,7 @@ def _relaxed(call: Call, count: int) -> list[tuple[Size, int]]:
 
 
 def _lower_by_intervals(size: Dim) -> int:
-    """Interval arithmetic where each atom is its least value plus a rest; terms that are then negative count at their
-    greatest.
-    """
+    """Interval arithmetic: each atom is its least value plus a rest; negative terms count at their greatest."""
     rests: dict[Atom, tuple[int, int]] = {a: a.bounds for _, factors in size.terms for a in factors}
     shifted: dict[Factors, int] = {}
     for coefficient, factors in size.terms:
@@ -442,12 +440,10 @@ def _without(factors: Factors, gone: Factors) -> Factors | None:
 
 
 def dim_max(lhs: Size, rhs: Size) -> Size:
-    """The larger size."""
     return _chosen("max", lhs, rhs)
 
 
 def dim_min(lhs: Size, rhs: Size) -> Size:
-    """The smaller size."""
     return _chosen("min", lhs, rhs)
 
 

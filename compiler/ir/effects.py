@@ -16,16 +16,12 @@ def is_pure(op: Operation) -> bool:
 
 def is_removable(op: Operation) -> bool:
     """Whether the op may be erased if its results are unused."""
-    if not op.has(Trait.PURE) and not op.has(Trait.REMOVABLE):
-        return False
-    return not op.regions or _inside(op, Trait.REMOVABLE)
+    return (op.has(Trait.PURE) or op.has(Trait.REMOVABLE)) and (not op.regions or _inside(op, Trait.REMOVABLE))
 
 
 def is_dead(op: Operation) -> bool:
     """Whether the op is unused and removable."""
-    if any(result.uses for result in op.results):
-        return False
-    return is_removable(op)
+    return not any(result.uses for result in op.results) and is_removable(op)
 
 
 def _inside(op: Operation, trait: Trait) -> bool:

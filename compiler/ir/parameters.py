@@ -12,7 +12,6 @@ from .types import Attribute, TensorType
 
 
 def parameter(name: str, type: TensorType, value: DenseElements | None = None) -> DictAttr:
-    """The dictionary of a parameter."""
     fields: dict[str, Attribute] = {"name": StringAttr(name), "type": type}
     return DictAttr.of(fields if value is None else {**fields, "value": value})
 

@@ -99,8 +99,7 @@ class Rewriter:
         does that changed something.
         """
         for old, new in zip(op.results, values, strict=True):
-            for user in old.users():
-                self._worklist[user] = None
+            self._worklist.update(dict.fromkeys(old.users()))
             old.replace_by(new)
             maker = new.defining_op
             if maker is not None and not maker.loc.known:
@@ -109,8 +108,7 @@ class Rewriter:
 
     def replace_value(self, old: Value, new: Value) -> None:
         """Replaces every use of `old` by `new`; the op that defines `old` stays, and is visited again."""
-        for user in old.users():
-            self._worklist[user] = None
+        self._worklist.update(dict.fromkeys(old.users()))
         old.replace_by(new)
         if old.defining_op is not None:
             self._worklist[old.defining_op] = None
@@ -136,8 +134,7 @@ class Rewriter:
         """Records that an op was changed in place: it and its users are visited again."""
         self._worklist[op] = None
         for result in op.results:
-            for user in result.users():
-                self._worklist[user] = None
+            self._worklist.update(dict.fromkeys(result.users()))
 
     def set_operand(self, op: Operation, index: int, value: Value) -> None:
         """Replaces one operand; the op and the old operand's definition are visited again."""

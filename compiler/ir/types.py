@@ -72,12 +72,6 @@ class TensorType(Type):
 
     @cached_property
     def _text(self) -> str:
-        if not self.is_static:
-            return self._text_of_dims()
-        dims = "".join(f"{d}x" for d in self.shape)
-        return f"tensor<{dims}{self.element}{', ' + self.encoding if self.encoding else ''}>"
-
-    def _text_of_dims(self) -> str:
         sizes = [str(d) for d in self.shape if isinstance(d, Dim)]
         dims = "".join("?x" if isinstance(d, Dim) or d == DYNAMIC else f"{d}x" for d in self.shape)
         encoding = f"{DIMS}{', '.join(sizes)}>" if sizes else self.encoding
@@ -111,11 +105,9 @@ class TensorType(Type):
         return prod(self.shape)
 
     def with_shape(self, shape: Shape) -> TensorType:
-        """The same type with another shape."""
         return TensorType(shape, self.element, self.encoding)
 
     def with_element(self, element: Type) -> TensorType:
-        """The same type with another element type."""
         return TensorType(self.shape, element, self.encoding)
 
 

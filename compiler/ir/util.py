@@ -311,7 +311,6 @@ class DimValue(Operation):
 
     @property
     def size(self) -> Size:
-        """The size."""
         return self.value.sizes[0]
 
     def check(self) -> Iterator[str]:

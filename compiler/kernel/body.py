@@ -26,6 +26,7 @@ from orchestrion.compiler.kernel.elements.encodings import stored_shape
 from orchestrion.compiler.kernel.elements.rules import shape_of
 from orchestrion.compiler.kernel.elementwise.dynamic_rows import DynamicRows
 from orchestrion.compiler.kernel.elementwise.padded_lines import PaddedLines
+from orchestrion.compiler.kernel.elementwise.result_lines import ResultLines
 from orchestrion.compiler.kernel.elementwise.transposed import Across
 from orchestrion.compiler.sequencer.in_place import updates_in_place
 from orchestrion.compiler.sequencer.ll_seq import BINDING, End, Entry, LoadInput, Part, StoreOutput
@@ -202,14 +203,26 @@ class Body:
         return Attention.of(self.ops, self.results) if self.kind == ATTENTION else None
 
     @cached_property
-    def lines(self) -> PaddedLines | DynamicRows | None:
-        """The lines of an elementwise body that pads a tensor, or its rows of dynamic size; None if it has neither."""
-        if self.kind != "elementwise":
+    def padding(self) -> PaddedLines | None:
+        """The lines of an elementwise body that pads a tensor; None if it does not."""
+        if self.kind != "elementwise" or len(self.outputs) != 1 or self.outputs[0].binding in self.inputs.values():
             return None
-        found, replaces = None, self.outputs[0].binding in self.inputs.values()
-        if len(self.outputs) == 1 and not replaces:
-            found = PaddedLines.of(self.outputs[0].value)
-        return found or DynamicRows.of(self.results)
+        return PaddedLines.of(self.outputs[0].value)
+
+    @cached_property
+    def dynamic_rows(self) -> DynamicRows | None:
+        """The rows of dynamic size of an elementwise body; None if it has none."""
+        return DynamicRows.of(self.results) if self.kind == "elementwise" else None
+
+    @cached_property
+    def lines(self) -> ResultLines | None:
+        """The lines of results of which invocations compute one each; None if there are none, or if the body writes to
+        an input.
+        """
+        known = self.kind in ("elementwise", "reduction", "contraction")
+        if not known or any(output.binding in self.inputs.values() for output in self.outputs):
+            return None
+        return ResultLines.of(self.ops, self.results, [*self.inputs])
 
     @property
     def has_one_size(self) -> bool:

@@ -21,6 +21,8 @@ from orchestrion.compiler.kernel.elements.rules import element_of
 from orchestrion.compiler.kernel.patterns.attention import attention
 from orchestrion.compiler.kernel.patterns.elements import (
     lines_of_padding,
+    lines_of_results,
+    lines_of_windows,
     rows_of_elements,
     run_of_elements,
     transposed_elements,
@@ -297,6 +299,7 @@ PATTERNS: Final[tuple[tuple[str, Callable[[Task], Schedule | None]], ...]] = (
     (ATTENTION, attention),
     ("winograd dot", winograd_dot),
     ("depthwise dot", depthwise_dot),
+    ("lines of windows", lines_of_windows),
     ("pair panel dot", pair_panel_dot),
     ("few rows dot", few_rows_dot),
     ("panel dot", panel_dot),
@@ -307,6 +310,7 @@ PATTERNS: Final[tuple[tuple[str, Callable[[Task], Schedule | None]], ...]] = (
     ("lines of padding", lines_of_padding),
     ("rows of elements", rows_of_elements),
     ("shared reduction", shared_reduction),
+    ("lines of results", lines_of_results),
     ("each element", each_element),
 )
 

@@ -24,7 +24,6 @@ from orchestrion.compiler.kernel.elements.indexing import moved, starts_of
 from orchestrion.compiler.kernel.elements.parts import Parts, parts_of, place_beside
 from orchestrion.compiler.kernel.elements.reductions import REDUCTIONS
 from orchestrion.compiler.kernel.elements.rules import shape_of
-from orchestrion.compiler.kernel.elementwise.padded_lines import PaddedLines
 from orchestrion.compiler.kernel.panels.attention import AttentionBlock
 from orchestrion.compiler.kernel.panels.bytes import BytePanelDot
 from orchestrion.compiler.kernel.panels.dot import PanelDot
@@ -166,14 +165,8 @@ class Kernel:
         size, lanes = schedule.count("tile", "e"), schedule.lanes
         places = grid_size(body, schedule)
         number = grid_place(b, schedule, places)
-        if body.lines is not None and schedule.local("e") > 1:
-            branch, lanes = b.begin_if(self._writes(places)), schedule.workgroup_size
-            if isinstance(body.lines, PaddedLines):
-                body.lines.emit(self.elemental, lanes, number, partial(self._store_line, body.outputs[0]))
-            else:
-                row = Row(self.elemental, body.ops, body.lines.count, number, lanes)
-                row.emit([(one.value, self._storing(one)) for one in body.outputs], b.const(True, "i1"))
-            b.end_if(branch)
+        if schedule.by_lines:
+            self._line(number, is_in_grid(b, schedule, places))
             return
         if (beside := schedule.local("e")) > 1:
             place = b.op("convert", place_beside(b, beside), to=b.index_type)
@@ -192,6 +185,23 @@ class Kernel:
             outputs = [one for one in body.outputs if count_of(one.value) == count]
             self._write(outputs, [self._places(stored_shape(one.value), number, size) for one in outputs])
             b.end_if(branch)
+
+    def _line(self, number: Value, exists: Value) -> None:
+        """An element of a line of every result, a padded line, or a row of dynamic size."""
+        b, body, schedule = self.builder, self.body, self.schedule
+        if body.padding is not None:
+            branch, (output,) = b.begin_if(exists), body.outputs
+            body.padding.emit(self.elemental, schedule.workgroup_size, number, partial(self._store_line, output))
+        elif body.dynamic_rows is not None:
+            branch = b.begin_if(exists)
+            row = Row(self.elemental, body.ops, body.dynamic_rows.count, number, schedule.workgroup_size)
+            row.emit([(one.value, self._storing(one)) for one in body.outputs], b.const(True, "i1"))
+        else:
+            assert body.lines is not None
+            at, is_inside = body.lines.place(b, schedule, number)
+            branch = b.begin_if(b.op("and", exists, is_inside))
+            self._write(body.outputs, [[at]] * len(body.outputs))
+        b.end_if(branch)
 
     def _parts(self, hero: Operation, position: Value) -> tuple[Operation, Index, Parts]:
         """The parts of the element of the hero at a position, which the invocations of the workgroup share."""

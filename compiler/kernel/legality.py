@@ -97,7 +97,7 @@ def _unknown(body: Body, schedule: Schedule) -> Iterator[str]:
         known = [*body.extents]
         if step.name == "bind":
             shared = {"contraction": (*DOT, "e"), "reduction": ("e",), ATTENTION: ("k", "m", "n")}.get(
-                body.kind, "e" if body.lines is not None else ""
+                body.kind, "e" if (body.padding or body.lines or body.dynamic_rows) is not None else ""
             )
             known = ["grid", *(dim for dim in shared if dim in body.extents)]
         elif step.name == "stage":
@@ -192,14 +192,15 @@ def _elements(body: Body, schedule: Schedule) -> Iterator[str]:
     size = schedule.count("tile", "e")
     for name in ("reorder", "vectorize", "stage", "guard"):
         for step in schedule.named(name):
-            if (name, step.dim) != ("guard", "t") or not schedule.count("tile", "t", 0):
+            across = (name, step.dim) == ("guard", "t") and schedule.count("tile", "t", 0)
+            if not across and not ((name, step.dim) == ("guard", "e") and schedule.by_lines):
                 yield f"{step}: only a dot in tiles along m and n takes this step"
     if schedule.find("tile", "k") is not None:
         yield "a reduction is not tiled"
     if (beside := schedule.local("e")) > 1 and any(schedule.named("tile")):
         yield "invocations of a workgroup that take elements side by side compute one at a time"
-    if beside > 1 and body.hero is not None and schedule.lanes == 1:
-        yield f"bind(e, local, {beside}): the workgroup of several reductions shares each of them, reduce(k, tree, ...)"
+    if schedule.by_lines and body.padding is None:
+        yield from _result_lines(body, schedule)
     if (size > 1 or schedule.lanes > 1) and len({count_of(value) for value in body.results}) > 1:
         yield "results of several sizes are computed element by element"
     if schedule.lanes > 1 and body.hero is not None and not body.has_one_size:
@@ -214,6 +215,15 @@ def _elements(body: Body, schedule: Schedule) -> Iterator[str]:
         last = (1, *stored_shape(value))[-1]
         if is_dynamic(last) or last % size:
             yield f"tile(e, {size}): the last dimension in memory has {last} elements, which is no multiple"
+
+
+def _result_lines(body: Body, schedule: Schedule) -> Iterator[str]:
+    """Lines of results."""
+    lines, size, guard = body.lines, schedule.local("e"), schedule.find("guard", "e")
+    if lines is None and body.dynamic_rows is None:
+        yield f"bind(e, local, {size}): the results have no lines of one known shape"
+    elif guard is not None and (guard.how != "shift" or lines is None or lines.replaces or lines.length < size):
+        yield f"{guard}: a part of a line is moved back, if the line is as long and no result may replace an operand"
 
 
 def _across(body: Body, schedule: Schedule) -> Iterator[str]:

@@ -159,6 +159,11 @@ class Schedule:
         return next((step.count for step in self.named("reduce")), 1)
 
     @property
+    def by_lines(self) -> bool:
+        """Whether invocations of a workgroup compute neighbours in a line of results, or copy a padded line."""
+        return self.local("e") > 1 and self.lanes == 1
+
+    @property
     def results(self) -> int:
         """Results that an invocation computes side by side."""
         if self.keeps_scores:

@@ -66,8 +66,6 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
             yield from _func(op)
         case _ if type(op) in _INSTRUCTIONS:
             yield from _instruction(op, tables)
-        case _:
-            pass
 
 
 def _program(op: vm.Program) -> Iterator[str]:

@@ -50,16 +50,14 @@ def is_encoded_entry_type(type: Type) -> bool:
 def in_entry(block: Block) -> Iterator[str]:
     """An entry removes encodings only from its arguments, and sets them only on its results."""
     for op in block:
-        if isinstance(op, UnsetEncoding) and not (isinstance(op.source, BlockArgument) or _is_loaded(op)):
+        if isinstance(op, UnsetEncoding) and not (
+            isinstance(op.source, BlockArgument) or isinstance(op.source.defining_op, LoadInput)
+        ):
             yield "takes off an encoding that is not an argument's"
         if isinstance(op, SetEncoding) and not all(
             isinstance(user, Return | StoreOutput) for user in op.output.users()
         ):
             yield "sets an encoding that is not a result's"
-
-
-def _is_loaded(op: UnsetEncoding) -> bool:
-    return isinstance(op.source.defining_op, LoadInput)
 
 
 def hoistable(op: HoistableDispatch) -> Iterator[str]:

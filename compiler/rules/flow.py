@@ -101,8 +101,6 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
             yield from store(op, tables)
         case Splat():
             yield from _splat(op)
-        case _:
-            pass
 
 
 def entry(func: Func, allowed: Callable[[Type], bool], fused: bool = False) -> Iterator[str]:
@@ -154,9 +152,8 @@ def _library_call(block: Block, calls: list[CustomCall]) -> Iterator[str]:
 def _sizes(block: Block) -> Iterator[str]:
     """At most one hero, with as many elements as every result; or reductions of rows, all of the same rows."""
     results = block.end.operands
-    if all(_elements(value) >= 0 for op in block for value in (*op.operands, *op.results)):
-        if rows_of(block.ops[:-1], results) is not None:
-            return
+    if _all_sized(block) and rows_of(block.ops[:-1], results) is not None:
+        return
     heroes = [op.results[0] for op in block if isinstance(op, HEROES)]
     yield from _of_hero(block)
     if len(heroes) > 1:

@@ -92,8 +92,6 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
             yield from _fits(op)
         case util.Global() | Import() | Export() | Return():
             yield from _fits(op)
-        case _:
-            pass
 
 
 def _sizes(func: Func) -> Iterator[str]:
@@ -229,8 +227,6 @@ def _fits(op: Operation) -> Iterator[str]:
         case Return() if isinstance(op.parent_op, Func) and isinstance(op.parent_op.parent_op, Program):
             if not all(isinstance(value.defining_op, Export) for value in op.values):
                 yield "returns a value that is not exported"
-        case _:
-            pass
 
 
 def _holds(resource: Type, type: Type) -> bool:

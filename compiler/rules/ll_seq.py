@@ -13,7 +13,7 @@ from orchestrion.compiler.ir.attributes import ArrayAttr, DenseElements, DictAtt
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import BlockArgument, Operation, Value
 from orchestrion.compiler.ir.declare import size_in
-from orchestrion.compiler.ir.dims import Size, Symbol, bounds, symbols_of
+from orchestrion.compiler.ir.dims import Size, bounds, symbols_of
 from orchestrion.compiler.ir.parameters import bytes_of, name_of, problem
 from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import I32, I64, NONE, Attribute, TensorType, Type
@@ -133,8 +133,6 @@ def problems_around_entries(op: Operation, tables: SymbolTables) -> Iterator[str
             yield from _ranges(op.offset, op.length)
             if op.value.type.shape or op.length % op.value.itemsize != 0:
                 yield f"value of type {op.value.type} does not fill {op.length} bytes"
-        case _:
-            pass
 
 
 _GLOBAL_TYPES: Final = (ll_seq.BUFFER, ll_seq.EXECUTABLE, ll_seq.RECORDING)
@@ -314,7 +312,8 @@ def _setup(op: ll_seq.SetupFunc) -> Iterator[str]:
             yield f"symbol {symbol.name} must have a value over sizes and symbols before it, and a name of its own"
         known.add(symbol.name)
     for inner in op.body.walk():
-        used = {one.name for value in inner.properties.values() for one in _symbols(value)}
+        lists = [value.sizes for value in inner.properties.values() if isinstance(value, DimArray)]
+        used = {one.name for sizes in lists for one in symbols_of(*sizes)}
         if not used <= known:
             yield f"uses the sizes {', '.join(sorted(used - known))}, which it does not have"
 
@@ -324,10 +323,6 @@ def _rows(dims: ArrayAttr | None) -> list[DimDefinition]:
         return dim_definitions(dims)
     except ValueError:
         return []
-
-
-def _symbols(value: Attribute) -> tuple[Symbol, ...]:
-    return symbols_of(*value.sizes) if isinstance(value, DimArray) else ()
 
 
 def _call_setup(op: ll_seq.CallSetup, tables: SymbolTables) -> Iterator[str]:

@@ -59,8 +59,6 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
             yield "computes its shape, which is known from this phase on"
         case CustomCall() if op.function == ASSERTION:
             yield f"is an assertion about shapes: it is {Assert.name} from this phase on"
-        case _:
-            pass
 
 
 def has_functions(scope: Operation) -> Iterator[str]:

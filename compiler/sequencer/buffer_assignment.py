@@ -54,7 +54,6 @@ class MissingCopy:
 
     @property
     def value(self) -> Value:
-        """The operand."""
         return self.op.operands[self.index]
 
 
@@ -121,8 +120,6 @@ class BufferAssignment:
                 for index, value in enumerate(op.values):
                     assert isinstance(value.defining_op, hl_seq.Export)
                     self._place_result(value.defining_op, Placement("result", index))
-            case _:
-                pass
 
     def _place_store(self, store: util.GlobalStore) -> None:
         """Places a computed value in the memory of the global that it is stored to; other stored values are copied."""

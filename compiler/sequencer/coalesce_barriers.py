@@ -8,52 +8,74 @@ values of the symbols.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
-from orchestrion.compiler.ir.core import Block, Value
-from orchestrion.compiler.ir.dims import bounds, is_dynamic
+from orchestrion.compiler.ir.core import Block, Operation, Value
+from orchestrion.compiler.ir.dims import Size, bounds, is_dynamic
 from orchestrion.compiler.ir.symbols import SymbolTables
 
 from . import hl_seq, ll_seq
+
+#: Range of memory that a command accesses: memory, first byte, end in bytes, whether it is written. The first byte is
+#: _WHOLE for all of a buffer.
+_Range = tuple[Value, Size, Size, bool]
+_WHOLE: Final = -1
 
 
 def run(program: hl_seq.Program) -> None:
     tables = SymbolTables()
     for op in program.walk(ll_seq.Record):
-        _coalesce(op, tables)
+        slots = op.body.block.arguments
+        _coalesce(op.body.block, {slots[b]: slots[a] for a, b in op.alias_pairs}, tables)
 
 
-def _coalesce(record: ll_seq.Record, tables: SymbolTables) -> None:
-    block = record.body.block
-    pairs = record.may_alias.ints if record.may_alias is not None else ()
-    same: dict[Value, Value] = {
-        block.arguments[b]: block.arguments[a] for a, b in zip(pairs[::2], pairs[1::2], strict=True)
-    }
-    _coalesce_block(block, same, tables)
-
-
-def _coalesce_block(block: Block, same: dict[Value, Value], tables: SymbolTables) -> None:
+def _coalesce(block: Block, same: dict[Value, Value], tables: SymbolTables) -> None:
     """Loops and branches order memory themselves: none needs a barrier before, inside at its ends, or after it."""
-    pending: dict[Value, tuple[list[ll_seq.Range], list[ll_seq.Range]]] = {}  # buffer -> ranges read, ranges written
+    pending: dict[Value, tuple[list[_Range], list[_Range]]] = {}  # buffer -> ranges read, ranges written
     for op in block.ops:
         if isinstance(op, ll_seq.Barrier):
             op.erase()
             continue
         if isinstance(op, ll_seq.Loop | ll_seq.Branch):
             for region in op.regions:
-                _coalesce_block(region.block, same, tables)
+                _coalesce(region.block, same, tables)
             pending = {}
             continue
         entry = tables.lookup(op, op.entry) if isinstance(op, ll_seq.Dispatch) else None
         assert entry is None or isinstance(entry, ll_seq.Entry)
-        touched = [(same.get(r[0], r[0]), *r[1:]) for r in ll_seq.accessed_ranges(op, entry)]
-        if any(_overlap(a, b) for a in touched if a[0] in pending for b in _rivals(a, pending[a[0]])):
+        touched = [(same.get(r[0], r[0]), *r[1:]) for r in _accessed_ranges(op, entry)]
+        rivals = ((a, b) for a in touched if a[0] in pending for b in _rivals(a, pending[a[0]]))
+        if any(not _apart(a, b) and not _apart(b, a) for a, b in rivals):
             block.insert_before(ll_seq.Barrier.build(loc=op.loc), op)
             pending = {}
         for item in touched:
             pending.setdefault(item[0], ([], []))[bool(item[3])].append(item)
 
 
-def _rivals(item: ll_seq.Range, others: tuple[list[ll_seq.Range], list[ll_seq.Range]]) -> Iterator[ll_seq.Range]:
+def _accessed_ranges(op: Operation, entry: ll_seq.Entry | None) -> list[_Range]:
+    """The ranges that a command reads and writes; `entry` is the entry of a dispatch, else None.
+
+    A binding that several share counts as a whole: the device is told that the dispatch may access all of it.
+    """
+    match op:
+        case ll_seq.Copy():
+            source, target, length = op.source_offset, op.target_offset, op.length
+            return [(op.source, source, source + length, False), (op.target, target, target + length, True)]
+        case ll_seq.Fill():
+            return [(op.target, op.offset, op.offset + op.length, True)]
+        case ll_seq.Dispatch():
+            assert entry is not None
+            found: list[_Range] = []
+            places = zip(op.bindings, op.offsets.sizes, entry.bindings, entry.places(), strict=True)
+            for memory, start, binding, (_, word) in places:
+                first = start if word is None else _WHOLE
+                found.append((memory, first, start + ll_seq.length_of(binding), "write" in ll_seq.access_of(binding)))
+            return found
+        case _:
+            return []
+
+
+def _rivals(item: _Range, others: tuple[list[_Range], list[_Range]]) -> Iterator[_Range]:
     """Ranges of the same buffer that may conflict with `item`: at least one of the two is written."""
     reads, writes = others
     yield from writes
@@ -61,13 +83,9 @@ def _rivals(item: ll_seq.Range, others: tuple[list[ll_seq.Range], list[ll_seq.Ra
         yield from reads
 
 
-def _overlap(a: ll_seq.Range, b: ll_seq.Range) -> bool:
-    return not _apart(a, b) and not _apart(b, a)
-
-
-def _apart(a: ll_seq.Range, b: ll_seq.Range) -> bool:
+def _apart(a: _Range, b: _Range) -> bool:
     """Whether `a` ends before `b` begins. Symbolic offsets belong to arena slots, each offset to one of its own."""
-    if ll_seq.WHOLE in (a[1], b[1]):
+    if _WHOLE in (a[1], b[1]):
         return False
     if is_dynamic(a[1]) or is_dynamic(b[1]):
         return a[1] != b[1]

@@ -215,7 +215,6 @@ class CommandEmitter:
 
 
 def region_of(commands: Iterable[Operation], loc: Location) -> Region:
-    """A region of these commands."""
     block = Block()
     for op in commands:
         block.append(op)

@@ -97,7 +97,6 @@ class Program(TargetProgram):
 
 
 def programs_of(module: Module) -> list[Program]:
-    """The programs of a module, in its order."""
     return module.block.of(Program)
 
 

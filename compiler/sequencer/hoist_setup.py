@@ -13,22 +13,21 @@ from orchestrion.compiler.flow.captures import inputs
 from orchestrion.compiler.ir.attributes import DimArray
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.symbols import SymbolTables
-from orchestrion.compiler.options import Options
 
 from . import hl_seq, ll_seq
 
 
-def allocations(program: hl_seq.Program, options: Options) -> None:
+def allocations(program: hl_seq.Program) -> None:
     """The pass `hoist-allocations`."""
     _share_arena(_hoist(program, ll_seq.Allocate))
 
 
-def executables(program: hl_seq.Program, options: Options) -> None:
+def executables(program: hl_seq.Program) -> None:
     """The pass `hoist-executables`."""
     _share_equal(_hoist(program, ll_seq.CreateExecutable, ll_seq.Constant))
 
 
-def recordings(program: hl_seq.Program, options: Options) -> None:
+def recordings(program: hl_seq.Program) -> None:
     """The pass `hoist-recordings`."""
     _hoist(program, ll_seq.Record)
 

@@ -24,9 +24,7 @@ def counterpart(entry: Entry, program: Operation) -> Entry | None:
 
 
 def with_code(entry: Entry) -> Entry | None:
-    """The entry that holds the code of an entry: itself, or one in the program that it names; None if that is not
-    there.
-    """
+    """The entry that holds the code of an entry: itself, or one in the program that it names; None without one."""
     if entry.code is None:
         return entry
     *_, module = entry.enclosing()
@@ -67,9 +65,7 @@ def same_body(one: Entry, other: Entry) -> bool:
 
 
 def take_code(entry: Entry, first: Entry) -> None:
-    """Replaces an entry by one that names the code of `first`, which has been lowered, and likewise its
-    specializations.
-    """
+    """Replaces an entry and its specializations by ones that name the code of `first`, which has been lowered."""
     program = next(op for op in first.enclosing() if op.parent_op is not None and op.parent_op.parent_op is None)
     assert program.symbol is not None
     lowered: Operation = first

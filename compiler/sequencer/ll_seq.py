@@ -44,6 +44,7 @@ from orchestrion.compiler.ir.declare import (
 from orchestrion.compiler.ir.dialect import Dialect, ops_in
 from orchestrion.compiler.ir.dims import is_dynamic
 from orchestrion.compiler.ir.types import I32, I64, Attribute, DialectType, FunctionType, TensorType, Type
+from orchestrion.compiler.stablehlo.ops.function_dims import dim_definitions
 
 BINDING: Final = DialectType("ll_seq.binding")
 SLOT: Final = DialectType("ll_seq.slot")
@@ -262,6 +263,12 @@ class Record(Operation):
     output = result(RECORDING)
     traits = frozenset({Trait.ONE_BLOCK})
 
+    @property
+    def alias_pairs(self) -> list[tuple[int, int]]:
+        """The pairs of `may_alias`."""
+        slots = self.may_alias.ints if self.may_alias is not None else ()
+        return list(zip(slots[::2], slots[1::2], strict=True))
+
 
 class Dispatch(Operation):
     """Runs an entry on its bindings: each is a buffer or slot, from an offset in bytes.
@@ -280,6 +287,24 @@ class Dispatch(Operation):
     def check(self) -> Iterator[str]:
         if len(self.offsets) != len(self.operands) - 1:
             yield f"{len(self.offsets)} offsets, {len(self.operands) - 1} bindings"
+
+    def device_bindings(self, entry: Entry) -> list[tuple[Value, dims.Size, dims.Size]]:
+        """The device's bindings: buffer or slot, offset and length in bytes. Shared ones begin with their buffer."""
+        found: dict[int, tuple[Value, dims.Size, dims.Size]] = {}
+        rows = zip(self.bindings, self.offsets.sizes, entry.bindings, entry.places(), strict=True)
+        for memory, offset, binding, (number, word) in rows:
+            if word is None:
+                found[number] = memory, offset, length_of(binding)
+            else:
+                assert self.spans is not None, "bindings that share a buffer have its span"
+                found[number] = memory, 0, self.spans.sizes[number]
+        return [found[number] for number in sorted(found)]
+
+    def words(self, entry: Entry) -> list[dims.Size]:
+        """The parameter words: the symbols of `entry`, then the offsets of bindings that share one."""
+        offsets = zip(self.offsets.sizes, entry.places(), strict=True)
+        symbols = [dims.symbol(one.name) for one, _ in dim_definitions(entry.dims)]
+        return [*symbols, *(offset for offset, (_, word) in offsets if word is not None)]
 
 
 class Copy(Operation):
@@ -532,37 +557,7 @@ class Return(Operation):
     traits = frozenset({Trait.TERMINATOR})
 
 
-#: Range of memory that a command accesses: memory, first byte, end in bytes, whether it is written. The first byte is
-#: WHOLE for all of a buffer.
-Range = tuple[Value, dims.Size, dims.Size, bool]
-WHOLE: Final = -1
-
-
-def accessed_ranges(op: Operation, entry: Entry | None) -> list[Range]:
-    """The ranges that a command reads and writes; `entry` is the entry of a dispatch, else None.
-
-    A binding that several share counts as a whole: the device is told that the dispatch may access all of it.
-    """
-    match op:
-        case Copy():
-            source, target, length = op.source_offset, op.target_offset, op.length
-            return [(op.source, source, source + length, False), (op.target, target, target + length, True)]
-        case Fill():
-            return [(op.target, op.offset, op.offset + op.length, True)]
-        case Dispatch():
-            assert entry is not None
-            found: list[Range] = []
-            places = zip(op.bindings, op.offsets.sizes, entry.bindings, entry.places(), strict=True)
-            for memory, start, binding, (_, word) in places:
-                first = start if word is None else WHOLE
-                found.append((memory, first, start + length_of(binding), "write" in access_of(binding)))
-            return found
-        case _:
-            return []
-
-
 def access_of(binding: Attribute) -> str:
-    """The access of a binding."""
     access = binding.get("access") if isinstance(binding, DictAttr) else None
     assert isinstance(access, StringAttr)
     return access.value

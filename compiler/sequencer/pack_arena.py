@@ -24,8 +24,6 @@ def run(program: hl_seq.Program, options: Options) -> None:
                 _pack(op.body.blocks[0], "arena", most)
             case ll_seq.Instance():
                 _pack(op.body.block, "setup", most)
-            case _:
-                pass
 
 
 def _pack(block: Block, label: str, max_bytes: int) -> None:

@@ -26,6 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from orchestrion.compiler.flow.blocks import set_values
 from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import IntegerAttr, dense_ints
 from orchestrion.compiler.ir.builder import Builder
@@ -113,10 +114,7 @@ class _Segment:
         op.detach()
 
     def _take_commands(self, record: ll_seq.Record, buffers: Sequence[Value]) -> None:
-        pairs = record.may_alias.ints if record.may_alias is not None else ()
-        self.aliases.update(
-            dict.fromkeys((buffers[a], buffers[b]) for a, b in zip(pairs[::2], pairs[1::2], strict=True))
-        )
+        self.aliases.update(dict.fromkeys((buffers[a], buffers[b]) for a, b in record.alias_pairs))
         for slot, buffer in zip(record.body.block.arguments, buffers, strict=True):
             slot.replace_by(buffer)
         for op in record.body.block.ops:
@@ -367,9 +365,7 @@ class _Recorder:
 
 
 def _iterations(header: _Segment, body: _Segment, states: tuple[Value, ...], one: bool) -> list[Operation]:
-    """The body of the recorded loop: one iteration, or two if it has a large state and need not be `one`. Takes the
-    commands of `body`.
-    """
+    """The recorded loop, with the commands of `body`: one iteration, or two for a large state unless `one`."""
     if not states:
         return [*body.commands, *(op.clone() for op in header.commands)]
     now, following = header.block.arguments
@@ -377,7 +373,8 @@ def _iterations(header: _Segment, body: _Segment, states: tuple[Value, ...], one
     assert read is not None and isinstance(made, ll_seq.Allocate)
     copy = ll_seq.Copy.build(source=following, source_offset=0, target=now, target_offset=0, length=made.size, loc=loc)
     has_loop = any(isinstance(inner, ll_seq.Loop) for op in body.commands for inner in op.walk())
-    if one or bounds(made.size)[1] <= COPIED_STATE_BYTES or has_loop or _uses(header.commands, following):
+    is_used = any(following in inner.operands for op in header.commands for inner in op.walk())
+    if one or bounds(made.size)[1] <= COPIED_STATE_BYTES or has_loop or is_used:
         return [*body.commands, copy, *(op.clone() for op in header.commands)]
     swapped: dict[Value, Value] = {now: following, following: now}
     second = [*(op.clone(dict(swapped)) for op in body.commands), *(op.clone() for op in header.commands)]
@@ -391,17 +388,10 @@ def _iterations(header: _Segment, body: _Segment, states: tuple[Value, ...], one
     return [*body.commands, *(op.clone(dict(swapped)) for op in header.commands), branch]
 
 
-def _uses(commands: Iterable[Operation], value: Value) -> bool:
-    return any(value in inner.operands for op in commands for inner in op.walk())
-
-
 def _pass_nothing(branch: Operation, target: Block) -> None:
     """Removes the arguments that a branch passes to one of its targets."""
     assert isinstance(branch, util.BranchOp)
-    given = [() if edge.target is target else edge.values for edge in branch.edges]
-    branch.set_operands([*branch.operands[: branch.choosing], *(value for values in given for value in values)])
-    if isinstance(branch, util.CondBranch | util.Switch):
-        branch.counts = dense_ints(*map(len, given))
+    set_values(branch, [() if edge.target is target else edge.values for edge in branch.edges])
 
 
 def _marked_blocks(run_loop: ll_seq.RunLoop) -> set[Block]:

@@ -8,7 +8,6 @@ too many buffers, the smallest operands are copied beside each other before a di
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from orchestrion.compiler.errors import Diagnostic, TargetsError
@@ -27,6 +26,8 @@ LABEL: Final = "operands"
 
 #: Sets of bindings of an entry.
 Groups = list[list[int]]
+#: Function -> its memory of static size for operands that are copied beside each other.
+Memory = dict[Operation, ll_seq.Allocate]
 
 
 def allocation_limit(program: hl_seq.Program, options: Options) -> int:
@@ -48,7 +49,7 @@ def run(program: hl_seq.Program) -> None:
             entry = tables.lookup(op, op.entry)
             assert isinstance(entry, ll_seq.Entry)
             sites.setdefault(entry, []).append(op)
-    memory = _Memory({})
+    memory: Memory = {}
     for entry, dispatches in sites.items():
         _share(entry, dispatches, limits.max_bindings, limits.max_binding_bytes, program.profile, memory)
 
@@ -59,7 +60,7 @@ def _share(
     most: int,
     most_bytes: int,
     profile: str,
-    memory: _Memory,
+    memory: Memory,
 ) -> None:
     lengths = [ll_seq.length_of(item) for item in entry.bindings]
     groups = _groups(dispatches, lengths)
@@ -75,7 +76,7 @@ def _share(
             raise TargetsError({profile: (Diagnostic(text, entry.loc, entry.name),)})
         groups = [*groups[: most - 1], staged]
         for dispatch in dispatches:
-            _stage(dispatch, entry, staged, lengths, memory.take(dispatch, size))
+            _stage(dispatch, entry, staged, lengths, _memory_of(memory, dispatch, size))
     _set_shared(entry, dispatches, groups, lengths)
 
 
@@ -89,15 +90,12 @@ def _set_shared(
     entry: ll_seq.Entry, dispatches: Sequence[ll_seq.Dispatch], groups: Groups, lengths: Sequence[Size]
 ) -> None:
     groups.sort()
-    entry.shared = dense_ints(*(_number(groups, index) for index in range(len(lengths))))
+    number_of = {index: number for number, group in enumerate(groups) for index in group}
+    entry.shared = dense_ints(*(number_of[index] for index in range(len(lengths))))
     for dispatch in dispatches:
         spans = [_span(dispatch, group, lengths) for group in groups]
         assert None not in spans, "the bytes of a buffer that bindings share are known"
         dispatch.spans = dense_ints(*(span for span in spans if span is not None))
-
-
-def _number(groups: Groups, index: int) -> int:
-    return next(number for number, group in enumerate(groups) if index in group)
 
 
 def _groups(dispatches: Sequence[ll_seq.Dispatch], lengths: Sequence[Size]) -> Groups:
@@ -154,24 +152,19 @@ def _copy(builder: Builder, source: tuple[Value, Size], goal: tuple[Value, Size]
     )
 
 
-@dataclass(frozen=True)
-class _Memory:
-    """Memory for operands that are copied beside each other: one allocation of static size for each function."""
-
-    made: dict[Operation, ll_seq.Allocate]
-
-    def take(self, dispatch: ll_seq.Dispatch, size: Size) -> Value:
-        record = next(op for op in dispatch.enclosing() if isinstance(op, ll_seq.Record))
-        top = next(op for op in dispatch.enclosing() if isinstance(op, ll_seq.RunLoop | ll_seq.Instance))
-        known = self.made.get(top)
-        if known is not None and not is_dynamic(size):
-            known.size = max(known.size, size)
-            return known.output
-        first = top.body.blocks[0].first if isinstance(top, ll_seq.RunLoop) else record
-        assert first is not None and first.parent is not None
-        front = Builder(first.parent, first, dispatch.loc)
-        lifetime = "transient" if isinstance(top, ll_seq.RunLoop) else "setup"
-        allocated = front.build(ll_seq.Allocate, label=LABEL, size=size, lifetime=lifetime, output=ll_seq.BUFFER)
-        if not is_dynamic(size):
-            self.made[top] = allocated
-        return allocated.output
+def _memory_of(made: Memory, dispatch: ll_seq.Dispatch, size: Size) -> Value:
+    """Memory of this size for the operands of a dispatch; dispatches of a function share that of static size."""
+    record = next(op for op in dispatch.enclosing() if isinstance(op, ll_seq.Record))
+    top = next(op for op in dispatch.enclosing() if isinstance(op, ll_seq.RunLoop | ll_seq.Instance))
+    known = made.get(top)
+    if known is not None and not is_dynamic(size):
+        known.size = max(known.size, size)
+        return known.output
+    first = top.body.blocks[0].first if isinstance(top, ll_seq.RunLoop) else record
+    assert first is not None and first.parent is not None
+    front = Builder(first.parent, first, dispatch.loc)
+    lifetime = "transient" if isinstance(top, ll_seq.RunLoop) else "setup"
+    allocated = front.build(ll_seq.Allocate, label=LABEL, size=size, lifetime=lifetime, output=ll_seq.BUFFER)
+    if not is_dynamic(size):
+        made[top] = allocated
+    return allocated.output

@@ -70,10 +70,7 @@ def _constant(value: Value) -> DenseElements | None:
 
 def _drop_identity_element(op: Operation, rewriter: Rewriter) -> bool:
     """Replaces an op with a neutral operand by its other operand."""
-    row = _IDENTITY_ELEMENTS.get(op.name)
-    if row is None:
-        return False
-    places, integer, real = row
+    places, integer, real = _IDENTITY_ELEMENTS[op.name]
     for index in places:
         elements = _constant(op.operands[index])
         if elements is not None and elements.is_splat and _is(elements, integer, real):
@@ -92,9 +89,7 @@ def _is(elements: DenseElements, integer: int | None, real: str | None) -> bool:
 
 def _involution(op: Operation, rewriter: Rewriter) -> bool:
     inner = op.operands[0].defining_op
-    if inner is None or inner.name != op.name:
-        return False
-    return rewriter.replace(op, [inner.operands[0]])
+    return inner is not None and inner.name == op.name and rewriter.replace(op, [inner.operands[0]])
 
 
 def _select(op: Select, rewriter: Rewriter) -> bool:
@@ -102,16 +97,12 @@ def _select(op: Select, rewriter: Rewriter) -> bool:
     predicate = _constant(op.pred)
     if predicate is not None and predicate.is_splat:
         chosen = op.on_true if predicate.scalars()[0] else op.on_false
-    if chosen is None:
-        return False
-    return rewriter.replace(op, [chosen])
+    return chosen is not None and rewriter.replace(op, [chosen])
 
 
 def _unchanged(op: Operation, rewriter: Rewriter) -> bool:
     """Replaces an op that returns its first operand unchanged."""
-    if not _gives_operand(op):
-        return False
-    return rewriter.replace(op, [op.operands[0]])
+    return _gives_operand(op) and rewriter.replace(op, [op.operands[0]])
 
 
 def _gives_operand(op: Operation) -> bool:
@@ -150,10 +141,10 @@ def _merge(outer: type[Any], inner: type[Any], fields: Callable[[Any, Any], dict
     return pattern
 
 
-def _reshape_of_repeated(op: Operation, rewriter: Rewriter) -> bool:
+def _reshape_of_repeated(op: Reshape, rewriter: Rewriter) -> bool:
     """A reshape of a broadcast scalar is a broadcast of the scalar."""
-    inner = op.operands[0].defining_op
-    if not isinstance(op, Reshape) or not isinstance(inner, BroadcastInDim) or tensor_of(inner.operand_).shape:
+    inner = op.operand_.defining_op
+    if not isinstance(inner, BroadcastInDim) or tensor_of(inner.operand_).shape:
         return False
     return rewriter.replace(op, [Tensor(rewriter, inner.operand_).broadcast(tensor_of(op.out).shape).value])
 
@@ -173,10 +164,10 @@ def _as_reshape(op: Operation, rewriter: Rewriter) -> bool:
     return rewriter.replace(op, [rewriter.build(Reshape, operand_=op.operands[0], out=type).result])
 
 
-def _pad_of_widened(op: Operation, rewriter: Rewriter) -> bool:
+def _pad_of_widened(op: Pad, rewriter: Rewriter) -> bool:
     """Integers are padded before they are widened, if the padding is one of the narrower type: fewer bytes move."""
-    inner, value = op.operands[0].defining_op, _constant(op.operands[1])
-    if not isinstance(op, Pad) or not isinstance(inner, Convert) or value is None or len(inner.out.uses) != 1:
+    inner, value = op.operand_.defining_op, _constant(op.padding_value)
+    if not isinstance(inner, Convert) or value is None or len(inner.out.uses) != 1:
         return False
     narrow, wide = BY_NAME[str(tensor_of(inner.operand_).element)], BY_NAME[str(tensor_of(inner.out).element)]
     if not {narrow.kind, wide.kind} <= {SIGNED, UNSIGNED} or not narrow.computed or narrow.bits >= wide.bits:
@@ -248,9 +239,7 @@ def _starts(op: DynamicSlice | DynamicUpdateSlice) -> list[Size] | None:
 def _dynamic_slice(op: DynamicSlice, rewriter: Rewriter) -> bool:
     """A dynamic slice at known start indices is a slice."""
     starts = _starts(op)
-    if starts is None:
-        return False
-    return rewriter.replace(op, [_window(rewriter, op.operand_, starts, op.window)])
+    return starts is not None and rewriter.replace(op, [_window(rewriter, op.operand_, starts, op.window)])
 
 
 def _gather(op: Gather, rewriter: Rewriter) -> bool:
@@ -278,18 +267,15 @@ def _window(rewriter: Rewriter, value: Value, starts: Sequence[Size], sizes: Seq
 
 def _dynamic_update_slice(op: DynamicUpdateSlice, rewriter: Rewriter) -> bool:
     """An update of the whole operand is the update; an update without elements is the operand."""
-    update = tensor_of(op.update)
-    if update.num_elements != 0 and update != tensor_of(op.operand_):
-        return False
-    return rewriter.replace(op, [op.update if update == tensor_of(op.operand_) else op.operand_])
+    if op.update.type == op.operand_.type:
+        return rewriter.replace(op, [op.update])
+    return tensor_of(op.update).num_elements == 0 and rewriter.replace(op, [op.operand_])
 
 
-def _reduce_of_one(op: Operation, rewriter: Rewriter) -> bool:
+def _reduce_of_one(op: Reduce, rewriter: Rewriter) -> bool:
     """A reduction over axes of size 1 combines the initial value with the one element."""
-    if not isinstance(op, Reduce) or not is_elementwise(op.body.block):
-        return False
-    sizes = [tensor_of(op.inputs[0]).shape[axis] for axis in op.dimensions.ints]
-    if any(is_dynamic(size) or size != 1 for size in sizes):
+    shape = tensor_of(op.inputs[0]).shape
+    if not is_elementwise(op.body.block) or any(shape[axis] != 1 for axis in op.dimensions.ints):
         return False
     shape = tensor_of(op.results[0]).shape
     starts = [Tensor(rewriter, value).broadcast(shape).value for value in op.init_values]

@@ -16,8 +16,7 @@ import threading
 from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING, TypeVar
 
-from orchestrion.schema.rows import SegmentKind
-from orchestrion.schema.segments import CHUNK, verify_chunk, verify_segment
+from orchestrion.schema.segments import CHUNK, DATA_KINDS, verify_chunk, verify_segment
 
 if TYPE_CHECKING:
     from orchestrion.schema.container import Container
@@ -30,9 +29,6 @@ WHOLE = -1
 
 #: the most files whose verified pieces are remembered
 _MAX_FILES = 64
-
-#: kinds of segments that stay mapped
-_DATA = frozenset((int(SegmentKind.Constant), int(SegmentKind.Parameter)))
 
 Item = TypeVar("Item")
 VerifiedPieces = dict[int, bytearray]  # segment -> per piece, whether it was verified
@@ -52,7 +48,7 @@ class Guard:
         in the file.
         """
         file, row = self._module.container, self._module.segments[ordinal]
-        if row.kind in _DATA:
+        if row.kind in DATA_KINDS:
             self.verify(ordinal, 0, row.size)
             return file.segment(ordinal)
         data = memoryview(bytes(file.segment(ordinal)))

@@ -5,15 +5,19 @@ SHA-256 of its root, which covers every segment.
 
 The store is one empty file per digest in `$ORCHESTRION_HOME/trust` (else `$XDG_DATA_HOME/orchestrion/trust`, else
 `~/.local/share/orchestrion/trust`). Creating a file is atomic, so any number of processes may add at once. A folder
-that others may write to is refused. Only regular files count.
+that others may write to or replace is refused. Only regular files count.
 """
 
 import errno
 import os
 import stat
+import sys
 from pathlib import Path
+from typing import NoReturn
 
 DIGEST_BYTES = 32
+_UNMAPPED = 65534  #: the owner of files whose user a container does not know, such as root outside
+_OTHERS = stat.S_IWGRP | stat.S_IWOTH  #: the mode bits of group and others that allow to write
 
 
 class SharedFolder(Exception):
@@ -30,23 +34,57 @@ def home() -> Path:
 
 
 def private_folder(path: Path) -> Path:
-    """Creates a folder that only this user can write to. Raises SharedFolder if it exists and others own it or may
-    write to it.
+    """Creates a folder, and missing folders above it, that only this user can write to. Raises SharedFolder as
+    `refuse_shared`.
     """
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for folder in reversed([one for one in (path, *path.parents) if not one.is_dir()]):
+        folder.mkdir(mode=0o700, exist_ok=True)
     refuse_shared(path)
     return path
 
 
 def refuse_shared(path: Path) -> None:
+    """Raises SharedFolder if others own a folder or may write to it, or if they may replace it or a folder above it."""
     state = path.stat()
     if os.name != "posix":
         return
-    if state.st_uid != os.getuid() or state.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise SharedFolder(
-            f"{path} may be written by other users (owner {state.st_uid}, mode {stat.S_IMODE(state.st_mode):o}): "
-            "make it yours alone, or set another folder"
-        )
+    if state.st_uid != os.getuid() or state.st_mode & _OTHERS:
+        _refuse(path, state, "")
+    if hasattr(sys, "getandroidapilevel"):  # each application is a user of its own, below folders of the system
+        return
+    if _refuse_above(path, os.path.abspath(path)):
+        _refuse_above(path, os.path.realpath(path))
+
+
+def _refuse_above(path: Path, place: str) -> bool:
+    """Raises SharedFolder if others may replace `place` or a folder above it. Returns whether one is a link."""
+    linked = os.path.islink(place)
+    while (above := os.path.dirname(place)) != place:
+        place, state = above, os.lstat(above)
+        if stat.S_ISLNK(state.st_mode):
+            linked, state = True, os.stat(above)
+        if not _keeps_entries(state):
+            _refuse(above, state, f", so they may replace {path}")
+    return linked
+
+
+def _keeps_entries(state: os.stat_result) -> bool:
+    """Whether no other user but root can rename the entries of a folder.
+
+    Nobody can rename those of others in a folder with the sticky bit, such as `/tmp`. A group whose number is that of
+    the owner has no other members. Root accepts any owner: a container mounts a home folder that root does not own.
+    """
+    if os.getuid() and state.st_uid not in (0, os.getuid(), _UNMAPPED):
+        return False
+    others = state.st_mode & (stat.S_IWOTH if state.st_gid == state.st_uid else _OTHERS)
+    return not others or bool(state.st_mode & stat.S_ISVTX)
+
+
+def _refuse(path: str | Path, state: os.stat_result, why: str) -> NoReturn:
+    raise SharedFolder(
+        f"{path} may be written by other users (owner {state.st_uid}, mode {stat.S_IMODE(state.st_mode):o}){why}: "
+        "make it yours alone, or set another folder"
+    )
 
 
 class TrustStore:

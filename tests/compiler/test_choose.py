@@ -175,6 +175,41 @@ def test_what_is_read_across_is_computed_in_tiles(
     assert "tile(t" not in chosen(text, "opencl")
 
 
+@pytest.mark.parametrize(
+    ("shape", "wanted"),
+    [
+        ((100, 1001), "bind(e, local, 128), bind(grid, workgroup), guard(e, shift)"),
+        ((3, 40, 56), "bind(e, local, 32), bind(grid, workgroup), guard(e, shift)"),
+        ((100, 24), "bind(e, local, 16), bind(grid, workgroup), guard(e, shift)"),
+        ((100, 64), "bind(grid, invocation, 64)"),  # whole vectors
+        ((100, 7), "bind(grid, invocation, 64)"),  # short lines
+        ((1, 1001), "bind(grid, invocation, 64)"),  # one line
+    ],
+)
+def test_lines_that_are_no_whole_vectors_are_computed_by_workgroups(
+    chosen: Chosen, shape: tuple[int, ...], wanted: str
+) -> None:
+    row, out = tensor([shape[-1]], "f32"), tensor(list(shape), "f32")
+    spread = "%m = " + apply(
+        "broadcast_in_dim", "%a0", f"broadcast_dimensions = array<i64: {len(shape) - 1}>", [row], out
+    )
+    text = main([row], [spread, "%r = " + apply("negate", "%m", "", [out], out)], [("%r", out)])
+    assert chosen(text, "cpu") == f"[{wanted}]"
+    assert "local" not in chosen(text, "opencl")
+
+
+@pytest.mark.parametrize("replaced", [True, False])
+def test_parts_of_lines_that_may_replace_an_operand_are_not_moved_back(chosen: Chosen, replaced: bool) -> None:
+    """The last part would read results of the part before."""
+    row, out = tensor([1001], "f32"), tensor([100, 1001], "f32")
+    spread = "%m = " + apply("broadcast_in_dim", "%a0", "broadcast_dimensions = array<i64: 1>", [row], out)
+    other = "%o = " + apply("reverse", "%a1", "dimensions = array<i64: 0>", [out], out)
+    total = "%r = " + apply("add", "%m, " + ("%a1" if replaced else "%o"), "", [out, out], out)
+    text = main([row, out], [spread, *([] if replaced else [other]), total], [("%r", out)])
+    assert ("guard(e, shift)" in chosen(text, "cpu")) != replaced
+    assert "bind(e, local, 128)" in chosen(text, "cpu")
+
+
 # dots
 
 

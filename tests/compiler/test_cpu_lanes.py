@@ -65,7 +65,7 @@ def loop(name: str, upper: str, *lines: str, value: str) -> str:
     return "\n".join([head, "^bb0(%k: ui32, %sum: i32):", *lines, end, "}) : (ui32, ui32, ui32, i32) -> i32"])
 
 
-NUMBERS = [0, 1, 2, 3, 4, 5, 8, 12, 15, 16, 24, SIZE, COUNT]
+NUMBERS = [0, 1, 2, 3, 4, 5, 8, 12, 15, 16, 24, SIZE, 2 * SIZE, COUNT]
 PREAMBLE = [
     '%group = "kernel.workgroup_id"() : () -> ui32',
     '%local = "kernel.local_id"() : () -> ui32',
@@ -280,6 +280,77 @@ def test_the_last_vector(runs: Runs) -> None:
     ]
     pairs = np.arange(2 * COUNT, dtype=np.int32) ** 2
     np.testing.assert_array_equal(runs(lines, pairs, X), (pairs[1::2] - pairs[::2]) * X[::-1])
+
+
+def select(name: str, condition: str, yes: str, no: str, dtype: str = "ui32") -> str:
+    return op(name, "select", condition, yes, no, types=f"i1, {dtype}, {dtype}", result=dtype)
+
+
+def test_padding_by_selects(runs: Runs, texts: list[str]) -> None:
+    """Elements at places that do not exist are dropped: lanes read in front of the data, and behind it."""
+    for low in (1, 5, 12):
+        lines = [
+            op("at", "subtract", "i", f"u{low}"),
+            less("data", "at", "u24"),
+            select("place", "data", "at", "u0"),
+            load("x", 0, "place"),
+            op("twice", "add", "x", "x", types="i32, i32", result="i32"),
+            select("r", "data", "twice", "s7", "i32"),
+            store("r", 1),
+        ]
+        want = np.full(COUNT, 7, np.int32)
+        want[low : low + 24] = 2 * X[:24]
+        np.testing.assert_array_equal(runs(lines, X[:24]), want)
+    assert texts and not any("gather" in text for text in texts if '"target-cpu"="x86-64-v4"' in text)
+
+
+def test_padding_of_padding_backwards(runs: Runs, texts: list[str]) -> None:
+    """The outer padding is 3 elements, the inner one 4 behind 15 elements that are read backwards."""
+    lines = [
+        op("outer", "subtract", "i", "u3"),
+        less("holds", "outer", "u24"),
+        select("middle", "holds", "outer", "u0"),
+        op("inner", "subtract", "middle", "u4"),
+        less("data", "inner", "u15"),
+        op("last", "subtract", "u15", "inner"),
+        op("mirror", "subtract", "last", "u1"),
+        select("place", "data", "mirror", "u0"),
+        load("x", 0, "place"),
+        select("part", "data", "x", "s0", "i32"),
+        select("r", "holds", "part", "s7", "i32"),
+        store("r", 1),
+    ]
+    want = np.full(COUNT, 7, np.int32)
+    want[3:27] = 0
+    want[7:22] = X[:15][::-1]
+    np.testing.assert_array_equal(runs(lines, X[:15]), want)
+    assert texts and not any("gather" in text for text in texts if '"target-cpu"="x86-64-v4"' in text)
+
+
+def test_an_element_that_is_needed_where_its_place_was_chosen(runs: Runs) -> None:
+    """It is the first element there, not zero."""
+    lines = [
+        op("at", "subtract", "i", "u5"),
+        less("data", "at", "u24"),
+        select("place", "data", "at", "u0"),
+        load("r", 0, "place"),
+        store("r", 1),
+    ]
+    places = np.arange(COUNT) - 5
+    np.testing.assert_array_equal(runs(lines, X[:24]), X[np.where((places >= 0) & (places < 24), places, 0)])
+
+
+@pytest.mark.parametrize("apart", [1, 2, 3, 4, 5])
+def test_elements_some_places_apart(runs: Runs, texts: list[str], apart: int) -> None:
+    """The last element of the last vector is the last one of the data. Few places apart, vectors are shuffled."""
+    lines = [op("at", "multiply", "i", f"u{apart}"), load("r", 0, "at"), store("r", 1)]
+    x, count = np.arange((2 * SIZE - 1) * apart + 1, dtype=np.int32), 2 * SIZE
+    whole = [less("both", "i", f"u{count}"), when("both", *lines)]
+    np.testing.assert_array_equal(runs(whole, x, size=count, guarded=False), x[::apart])
+    assert texts
+    for text in texts:
+        (lanes,) = {row.lanes for row in LEVELS.values() if f'"target-cpu"="{row.cpu}"' in text}
+        assert ("gather" in text) == (apart > min(4, lanes // 2))
 
 
 @pytest.mark.parametrize("pairs", [False, True], ids=["one", "pairs"])

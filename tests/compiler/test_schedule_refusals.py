@@ -76,8 +76,8 @@ CASES: list[tuple[str, list[str], str] | tuple[str, list[str], str, str]] = [
     ("rows", [f"{GROUP}, reduce(k, tree)"], "reduce(k, tree): the count is 1 or more"),
     ("dot", [f"{GROUP}, bind(m, local)"], "bind(m, local): the count is 1 or more"),
     (
-        "elements", [f"bind(e, local, 16), {GROUP}"],
-        "bind(e, local, 16): a body of kind elementwise has grid there",
+        "rows", [f"bind(e, local, 16), {GROUP}"],
+        "bind(e, local, 16): a body of kind rows has grid there",
     ),
     (
         "padded elements", [f"tile(e, 5), bind(e, local, 16), {GROUP}"],
@@ -85,7 +85,15 @@ CASES: list[tuple[str, list[str], str] | tuple[str, list[str], str, str]] = [
     ),
     (
         "reduction", [f"bind(e, local, 8), {GROUP}"],
-        "bind(e, local, 8): the workgroup of several reductions shares each of them, reduce(k, tree, ...)",
+        "bind(e, local, 8): the results have no lines of one known shape",
+    ),
+    (
+        "transposed elements", [f"bind(e, local, 8), {GROUP}, guard(e, clamp)"],
+        "guard(e, clamp): a part of a line is moved back, if the line is as long and no result may replace an operand",
+    ),
+    (
+        "transposed elements", [f"bind(e, local, 32), {GROUP}, guard(e, shift)"],
+        "guard(e, shift): a part of a line is moved back, if the line is as long and no result may replace an operand",
     ),
     # results that read an operand across
     (

@@ -36,16 +36,31 @@ FOUND = {
           }> : (tensor<4xi32>, tensor<3x0x2xi16>) -> tensor<4x3x2xi32>
           return %y, %x : tensor<4x3x2xi32>, tensor<4xi32>
         }""",
+    "lavapipe chose between y and x with the sign of y wrongly": """
+        func.func @main(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
+          %sign = stablehlo.constant dense<-2147483648> : tensor<4xi32>
+          %zero = stablehlo.constant dense<0.0> : tensor<4xf32>
+          %a = stablehlo.abs %x : tensor<4xf32>
+          %b = stablehlo.bitcast_convert %a : (tensor<4xf32>) -> tensor<4xi32>
+          %c = stablehlo.bitcast_convert %y : (tensor<4xf32>) -> tensor<4xi32>
+          %d = stablehlo.and %c, %sign : tensor<4xi32>
+          %e = stablehlo.or %b, %d : tensor<4xi32>
+          %f = stablehlo.bitcast_convert %e : (tensor<4xi32>) -> tensor<4xf32>
+          %g = stablehlo.compare EQ, %y, %zero : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>
+          %h = stablehlo.select %g, %y, %f : tensor<4xi1>, tensor<4xf32>
+          return %h : tensor<4xf32>
+        }""",
 }
 
 
-@pytest.mark.parametrize("device", ("reference", "opencl", "vulkan"))
+@pytest.mark.parametrize("device", ("reference", "cpu", "opencl", "vulkan"))
 @pytest.mark.parametrize("name", FOUND)
 def test_program(name: str, device: str, interpreter: Oracle, load_on: Callable[[bytes, str], Any]) -> None:
     text = FOUND[name]
     arguments = [filled(tuple(map(int, shape.split("x")[:-1])), shape.split("x")[-1]) for shape in _arguments(text)]
     module = compiler.compile(text, targets=["spirv" if device == "vulkan" else device])
     found = load_on(module, device).main(*arguments)
+    found = found if isinstance(found, tuple) else (found,)
     for got, want in zip(found, interpreter(text, *arguments), strict=True):
         np.testing.assert_array_equal(np.asarray(got), want)
 

@@ -12,6 +12,9 @@ import pytest
 
 from orchestrion import compiler, vm
 from orchestrion.hal.buffer import Buffer
+from orchestrion.schema.assembler import assemble
+from orchestrion.schema.hal_imports import HAL_IMPORTS
+from orchestrion.schema.writer import write
 from orchestrion.vm.errors import CallerError
 
 jax = pytest.importorskip("jax")
@@ -305,6 +308,21 @@ def test_a_device_without_robust_access(swiftshader: str) -> None:
             cache = random.normal(size=(length, WIDTH)).astype(np.float32)
             close(program.main(WEIGHTS, cache[:1], cache, cache)[1][:length], cache)
         assert recorded(program) == 1
+
+
+@pytest.mark.parametrize("use", ["barrier(%r0)", "finish(%r0)", "parameters(%r0, %i0)"])
+def test_a_recording_that_the_setup_did_not_create(vulkan: str, use: str) -> None:
+    """No compiler writes such a setup. Its trace ends, and the interpreter runs it."""
+    imports = "\n".join(f"import @{row.name} {row.signature}" for row in HAL_IMPORTS.values())
+    text = f"""{imports} export @f program @p profile "spirv" {{ global @made : hal.recording
+        func @init () -> () {{ %r0 = call_import @hal.recording.create(%i0) global.store.ref %r0, @made return () }}
+        func @setup (i64) -> (any) {{
+            %r0 = global.load.ref @made call_import @hal.recording.{use} return (%r0) }}
+        func @f () -> () {{ %r0 = call.cached @setup(%l0) return () }}
+        initializer program @init entry @f }}"""
+    with loaded(write(assemble(text)), device=vulkan) as program:
+        program["f"]()
+        assert sizes(program)["reason"] == "it uses a recording that it did not create"
 
 
 @pytest.fixture

@@ -6,24 +6,24 @@ import pytest
 
 jax = pytest.importorskip("jax")
 
-from jax_programs import difference, programs  # noqa: E402
+from jax_programs import programs  # noqa: E402
 
 from orchestrion import compiler, vm  # noqa: E402
 
 #: more than all groups have
 ALL = 10_000
-PROGRAMS = {name: (function, arguments) for name, function, arguments in programs(every=ALL)}
+PROGRAMS = {program.name: program for program in programs(every=ALL)}
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_of_jax(name: str) -> None:
-    function, arguments = PROGRAMS[name]
+    program = PROGRAMS[name]
     with jax.enable_x64(True):
-        jitted = jax.jit(function)
+        jitted = jax.jit(program.function)
         try:
-            want: Any = jitted(*arguments)
+            want: Any = jitted(*program.arguments)
         except NotImplementedError:
             pytest.skip("JAX does not compile it for processors")
-        blob = compiler.compile(jitted.lower(*arguments), targets=["reference"])
-    with vm.load(blob, device="reference") as program:
-        assert not difference(program.main(*arguments), want)
+        blob = compiler.compile(jitted.lower(*program.arguments), targets=["reference"])
+    with vm.load(blob, device="reference") as loaded:
+        assert not program.difference(loaded.main(*program.arguments), want)

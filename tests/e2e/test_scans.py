@@ -36,10 +36,13 @@ def _windows(x: Any, y: Any, k: Any) -> Any:
 
 
 def _sums(x: Any, y: Any, k: Any) -> Any:
-    return [jnp.sum(x), jnp.sum(jnp.exp(y), 0), jnp.max(y), jnp.mean(y), jnp.argmax(x), jnp.sum(k)]
+    return [
+        jnp.sum(x), jnp.vdot(x, x[::-1]), jnp.sum(jnp.exp(y), 0), jnp.max(y), jnp.mean(y), jnp.argmax(x), jnp.sum(k),
+        jnp.dot(k, k),
+    ]  # fmt: skip
 
 
-@pytest.mark.parametrize("device", ["reference", "opencl", "vulkan"])
+@pytest.mark.parametrize("device", ["reference", "cpu", "opencl", "vulkan"])
 def test_as_jax_has_them(device: str, load_on: LoadOn) -> None:
     random = np.random.default_rng(0)
     x, y = random.normal(size=5003).astype(np.float32), random.normal(size=(3001, 65)).astype(np.float32)

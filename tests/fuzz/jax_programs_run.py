@@ -10,12 +10,11 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
 import jax
-from jax_programs import difference, programs
+from jax_programs import Program, programs
 from long_run import DEVICES
 
 from orchestrion import compiler, vm
@@ -30,19 +29,19 @@ def main() -> None:
     jax.config.update("jax_enable_x64", True)
     part, parts = map(int, given.part.split("/"))
     counts: Counter[str] = Counter()
-    for number, (name, function, arguments) in enumerate(programs(given.every)):
+    for number, program in enumerate(programs(given.every)):
         if number % parts == part:
-            for subject, said in outcomes(function, arguments, given.devices.split(",")):
+            for subject, said in outcomes(program, given.devices.split(",")):
                 counts[f"{subject}: {said.partition(':')[0]}"] += 1
                 if said != "equal":
-                    print(f"{name}: {subject}: {said}", flush=True)
+                    print(f"{program.name}: {subject}: {said}", flush=True)
     print("\n".join(f"{count:6} {key}" for key, count in sorted(counts.items())))
     sys.exit(any("differs" in key for key in counts))
 
 
-def outcomes(function: Any, arguments: Sequence[Any], devices: Sequence[str]) -> Iterator[tuple[str, str]]:
+def outcomes(program: Program, devices: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yields a device or program, and `equal`, or the reason why not."""
-    jitted = jax.jit(function)
+    jitted, arguments = jax.jit(program.function), program.arguments
     try:
         lowered, want = jitted.lower(*arguments), jitted(*arguments)
     except Exception as error:  # many types: XLA and JAX raise what they like
@@ -55,8 +54,8 @@ def outcomes(function: Any, arguments: Sequence[Any], devices: Sequence[str]) ->
         return
     for device in devices:
         try:
-            with vm.load(blob, device=device) as program:
-                found = difference(program.main(*arguments), want)
+            with vm.load(blob, device=device) as loaded:
+                found = program.difference(loaded.main(*arguments), want)
         except vm.VmError as error:
             yield device, f"refused: {error}"
         else:

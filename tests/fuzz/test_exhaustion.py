@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import pytest
 
+from orchestrion.hal.buffer import BufferView
 from orchestrion.hal.device import Device
 from orchestrion.hal.errors import HalError
 from orchestrion.hal.reference.driver import ReferenceDriver
@@ -24,6 +25,7 @@ from orchestrion.schema.isa import BY_NAME
 from orchestrion.schema.tensor_bytecode import BY_NAME as TENSOR_OPS
 from orchestrion.schema.tensor_bytecode import Body, EntryCode
 from orchestrion.schema.tensor_shapes import TensorType
+from orchestrion.vm.dry_run import dry_run
 from orchestrion.vm.errors import (
     DeadlineExceeded,
     DepthExceeded,
@@ -34,7 +36,8 @@ from orchestrion.vm.errors import (
     UnresolvedImport,
     VmError,
 )
-from orchestrion.vm.program import load
+from orchestrion.vm.limits import Limits
+from orchestrion.vm.program import Program, load
 
 F32 = dtypes.BY_NAME["f32"]
 DEADLINE, SLACK = 0.2, 10.0  # seconds; the slack is for busy machines, and far from "for ever"
@@ -306,6 +309,67 @@ def test_a_damaged_source_map_is_read_once() -> None:
     function = replace(program.functions[0], locations=rows[::-1])
     data = writer.write(replace(module, programs=(replace(program, functions=(function,)),)))
     ends(data, DepthExceeded, "source map: row 1 does not ascend", deadline=10)
+
+
+def memory_of(data: bytes, action: Callable[[Program], object], **limits: float) -> int:
+    """The most bytes of Python that an action on a loaded program takes."""
+    program = load(data, **limits)  # type: ignore[arg-type]
+    try:
+        return traced(lambda: action(program))
+    finally:
+        program.close()
+
+
+TENSORS = """export @f (x: tensor<{size}xf32>) -> (y: tensor<4xf32>)
+    program @p profile "reference" {{ global @kept : any mutable {extra}
+    func @f (hal.view, hal.view) -> (hal.view) {{ {body} return (%r1) }} entry @f }}"""
+
+
+def dry(program: Program) -> None:
+    """What a load does for an export on a device that prepares submissions."""
+    context, device = program.context, program.device
+    views = [BufferView(device.allocator.allocate(16), F32, (4,)) for _ in range(2)]
+    assert dry_run(context, context.program.entries[0], views) == []
+
+
+LARGE = "%l0 = i64.const 10000000 %i0 = i32.const 1056"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "%r2 = list.i64.new %l0",
+        "%r2 = buffer.alloc %l0",
+        "%r2 = global.load.ref @kept list.i64.resize %r2, %l0",
+        "%r2 = call_import @hal.view.destination(%r2, %i0, %l0)",
+        "^a: %r2 = call.cached @g(%l0) br ^a",
+    ],
+)
+def test_a_dry_run_takes_no_memory_and_changes_no_list(body: str) -> None:
+    """A load interprets exports without limits of calls, before anybody calls them."""
+    extra = """func @g (i64) -> (any) { %r0 = list.i64.new %l0 return (%r0) }
+        func @init () -> () { %l0 = i64.const 3 %r0 = list.i64.new %l0 global.store.ref %r0, @kept return () }
+        initializer context @init"""
+    data = writer.write(assemble(IMPORTS + TENSORS.format(size=4, extra=extra, body=f"{LARGE} {body}")))
+    assert memory_of(data, dry) < 1 << 20
+
+
+def test_large_arguments_of_a_small_file_are_not_allocated_at_load() -> None:
+    data = writer.write(assemble(IMPORTS + TENSORS.format(size=1 << 28, extra="", body="")))
+    for limits, cold in ((None, True), (Limits(memory=math.inf), False), (Limits(memory=1 << 20), True)):
+        program = load(data, load_limits=limits)
+        assert ("exceeds the limit" in program.statistics()["load"].get("cold", "")) is cold
+        program.close()
+
+
+@pytest.mark.parametrize("body", ["%r2 = list.i64.new %l0", "%r2 = buffer.alloc %l0", "list.i64.resize %r3, %l0"])
+def test_fuel_ends_before_memory_is_taken(body: str) -> None:
+    def action(program: Program) -> None:
+        with pytest.raises(FuelExhausted):
+            program["f"]()
+
+    data = looping(body, f"%r3 = list.i64.new %l1 {LARGE}")
+    assert memory_of(data, action, fuel=10_000) < 1 << 20
 
 
 # Tensor bytecode: 6 bytes of an entry, 12 of a body; sizes that only multiply.

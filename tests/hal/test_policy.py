@@ -1,5 +1,6 @@
 """Native code runs only where it is trusted, and concurrent processes can use the trust store."""
 
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -11,7 +12,7 @@ from orchestrion.hal.errors import PolicyRefused
 from orchestrion.hal.null.driver import INFO
 from orchestrion.hal.policy import Policy
 from orchestrion.schema.profiles import FORMATS
-from orchestrion.schema.trust.store import SharedFolder, TrustStore, home
+from orchestrion.schema.trust.store import SharedFolder, TrustStore, _keeps_entries, home
 
 HERE, ELSEWHERE = bytes(range(32)), bytes(32)
 
@@ -122,6 +123,56 @@ def test_shared_folder_vouches_for_nothing(store: TrustStore) -> None:
         store.add(ELSEWHERE)
     with pytest.raises(PolicyRefused, match="may be written by other users"):
         Policy(store=store).check("opencl-c", HERE, INFO)
+
+
+@pytest.mark.parametrize("planted", [False, True])
+def test_a_store_below_a_shared_folder_vouches_for_nothing(tmp_path: Path, planted: bool) -> None:
+    """Others may replace the store by a link to a folder of this user with files of theirs, such as a clone."""
+    shared, clone = tmp_path / "shared", tmp_path / "clone"
+    shared.mkdir()
+    store = TrustStore(shared / "trust")
+    if planted:
+        clone.mkdir(mode=0o700)
+        (clone / HERE.hex()).touch()
+        store.folder.symlink_to(clone)
+    else:
+        store.add(HERE)
+    assert HERE in store
+    shared.chmod(0o777)
+    with pytest.raises(SharedFolder, match=f"{shared} may be written .*mode 777.*so they may replace {store.folder}"):
+        store.add(ELSEWHERE)
+    assert not Policy(store=store).trusts(HERE)
+    shared.chmod(0o1777)  # in a folder like /tmp they may not
+    assert HERE in store
+
+
+@pytest.mark.parametrize(
+    ("owner", "group", "mode", "kept"),
+    [
+        (1000, 1000, 0o755, True),
+        (1000, 1000, 0o775, True),  # a group of its own
+        (1000, 100, 0o775, False),
+        (1000, 1000, 0o777, False),
+        (0, 0, 0o1777, True),
+        (0, 0, 0o755, True),
+        (1001, 1001, 0o755, False),
+        (65534, 65534, 0o755, True),
+    ],
+)
+def test_folders_whose_entries_others_may_replace(
+    owner: int, group: int, mode: int, kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "getuid", lambda: 1000)
+    assert _keeps_entries(os.stat_result((mode, 0, 0, 0, owner, group, 0, 0, 0, 0))) is kept
+
+
+def test_folders_above_the_store_are_private(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        TrustStore(tmp_path / "home" / "data" / "trust").add(HERE)
+    finally:
+        os.umask(before)
+    assert [path.stat().st_mode & 0o777 for path in (tmp_path / "home", tmp_path / "home" / "data")] == [0o700] * 2
 
 
 def test_processes_at_once(store: TrustStore) -> None:

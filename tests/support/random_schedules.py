@@ -116,8 +116,12 @@ def _elements(rng: random.Random, body: Body) -> list[Step]:
         divides = not (body.across.extent % count or body.across.columns % size)
         guard = [] if divides and rng.random() < 0.8 else [Step("guard", "t", "shift")]
         return [Step("tile", "t", count=count), Step("bind", "grid", "invocation", size), *guard]
-    if body.lines is not None and rng.random() < 0.6:
+    if body.padding is not None and rng.random() < 0.6:
         return [Step("bind", "grid", "workgroup"), Step("bind", "e", "local", rng.choice((2, 4, 16, 64)))]
+    if body.lines is not None and rng.random() < 0.3:
+        size = rng.choice((2, 4, 8, 16, 64))
+        guard = [Step("guard", "e", "shift")] if size <= body.lines.length and rng.random() < 0.7 else []
+        return [Step("bind", "grid", "workgroup"), Step("bind", "e", "local", size), *guard]
     steps = _shared(rng) if has_sum and body.has_one_size and rng.random() < 0.4 else [_grid(rng)]
     lasts = [(1, *stored_shape(value))[-1] for value in body.results]
     counts = [count for count in (2, 3, 4, 5, 8, 16) if all(not isinstance(n, Dim) and n % count == 0 for n in lasts)]

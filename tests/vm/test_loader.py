@@ -189,5 +189,5 @@ def test_a_load_for_another_device_at_the_same_time(device: Device, monkeypatch:
             self._other = None if value is None else (None, 99)
 
     one = Loader()
-    cached = Raced(link_twice(one, named("p"), device).module, 0, True)
+    cached = Raced(link_twice(one, named("p"), device).module, 0)
     assert loader._choose(cached.module, cached, device.info) == 0

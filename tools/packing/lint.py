@@ -7,6 +7,7 @@ import argparse
 import json
 import os
 
+from orchestrion.schema.printable import printable
 from orchestrion.tools import cli
 from orchestrion.tools.arguments import Parser
 
@@ -67,7 +68,7 @@ def _write(found: "dict[str, object]", options: argparse.Namespace) -> None:
     from .linting.page import page
     from .linting.report import lines
 
-    text = json.dumps(found, indent=2, ensure_ascii=False) + "\n"
+    text = json.dumps(found, indent=2) + "\n"
     if options.html is not None:
         cli.write_whole(options.html, page(found).encode())
     if options.json == "-":
@@ -76,4 +77,4 @@ def _write(found: "dict[str, object]", options: argparse.Namespace) -> None:
     if options.json is not None:
         cli.write_whole(options.json, text.encode())
     for line in lines(found):
-        print(line)
+        print(printable(line))

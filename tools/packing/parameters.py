@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from orchestrion.schema.printable import printable
 from orchestrion.tools import cli
 from orchestrion.tools.arguments import Parser
 
@@ -64,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
     total = sum(row["bytes"] for row in found)
     print(f"{options.module} takes {len(found)} parameters, {total:,} bytes")
     for row in found:
-        print(_line(row))
+        print(printable(_line(row)))
     for place in stored:
         print(f"stored {place}")
     return cli.DONE

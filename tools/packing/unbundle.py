@@ -2,6 +2,7 @@
 
 import argparse
 
+from orchestrion.schema.printable import printable
 from orchestrion.tools import cli
 from orchestrion.tools.arguments import Parser
 
@@ -20,5 +21,5 @@ def run(options: argparse.Namespace) -> int:
     from orchestrion.schema.shipping.bundle import unpack_bundle
 
     found = unpack_bundle(options.file, options.output)
-    print(f"{options.output}: {', '.join(found)}")
+    print(printable(f"{options.output}: {', '.join(found)}"))
     return cli.DONE

@@ -12,6 +12,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from orchestrion.schema.printable import printable
 from orchestrion.tools import cli
 from orchestrion.tools.arguments import Parser
 
@@ -55,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
         verdict = verify_bundle(options, policy)
     else:
         verdict = verify_file(options, policy)
-    print(f"{options.file}: {verdict}")
+    print(printable(f"{options.file}: {verdict}"))
     return cli.DONE
 
 

@@ -1,7 +1,7 @@
 """Host byte buffers: allocation, loads and stores, fill, copy, compare. Every range is checked before a byte is
 touched.
 
-The time of fill, copy and compare grows with their length, so they spend fuel for it (`Call.spend_bytes`).
+The time of allocation, fill, copy and compare grows with the length, so they spend fuel first (`Call.spend_bytes`).
 """
 
 import struct
@@ -21,8 +21,8 @@ def _wrong(value: object) -> Trap:
 def _alloc(size: int, d: int) -> Op:
     def op(regs: Registers) -> None:
         call = regs[CALL]
-        regs[d] = HostBuffer.allocate(call.memory, regs[size])
         call.spend_bytes(regs[size])
+        regs[d] = HostBuffer.allocate(call.memory, regs[size])
 
     return op
 

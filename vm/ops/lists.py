@@ -21,8 +21,8 @@ def _new(cls: type[TypedList]) -> Factory:
     def make(size: int, d: int) -> Op:
         def op(regs: Registers) -> None:
             call = regs[CALL]
-            regs[d] = cls(call.memory, regs[size])
             call.spend_bytes(regs[size])
+            regs[d] = cls(call.memory, regs[size])
 
         return op
 
@@ -48,8 +48,8 @@ def _resize(cls: type[TypedList]) -> Factory:
             x = regs[a]
             if type(x) is not cls:
                 raise _wrong(x, cls)
-            x.resize(regs[size])
             regs[CALL].spend_bytes(regs[size])
+            x.resize(regs[size])
 
         return op
 

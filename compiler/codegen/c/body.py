@@ -166,8 +166,7 @@ class CBody(BodyText):
             self._define(output, self.lane(op.vector, lane))
 
     def transpose(self, op: k.Transpose) -> None:
-        type, array = self.type(op.outputs[0]), f"t{self.count}"
-        self.count += 1
+        type, array = self.type(op.outputs[0]), self.new_name("t")
         self._line(f"{type} {array}[] = {{{', '.join(self.names[value] for value in op.vectors)}}};")
         self._line(f"{type}_transpose({array});")
         self.names.update((value, f"{array}[{number}]") for number, value in enumerate(op.outputs))
@@ -212,10 +211,10 @@ class CBody(BodyText):
         """The text of a value inside an expression."""
         return self._operand(value)
 
-    def new_name(self) -> str:
+    def new_name(self, letter: str = "v") -> str:
         """A name for a variable, an array or a pointer."""
         self.count += 1
-        return f"v{self.count - 1}"
+        return f"{letter}{self.count - 1}"
 
     def variable(self, value: Value, text: str = "") -> str:
         """Declares a variable for a value, and returns its name."""

@@ -7,7 +7,7 @@ A branch whose condition is known is followed, and blocks that nothing reaches a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
@@ -37,10 +37,10 @@ class Code:
     is known, or an object of `ProgramText`; `sizes`: symbol -> the variable that holds it.
     """
 
-    def __init__(self, program: ProgramText, values: Mapping[Value, Any], sizes: Mapping[str, str]) -> None:
+    def __init__(self, program: ProgramText) -> None:
         self.program = program
-        self.values: dict[Value, Any] = dict(values)
-        self.sizes = dict(sizes)
+        self.values: dict[Value, Any] = {}
+        self.sizes: dict[str, str] = {}
         self.declared: list[str] = []
         self.lines: list[str] = []
         self._labels: dict[Block, str] = {}
@@ -79,7 +79,6 @@ class Code:
         return str(self.values[value])
 
     def size(self, size: Size) -> str:
-        """A size as an expression."""
         return size_text(size, self.sizes)
 
     def place(self, value: Value) -> Place:
@@ -89,7 +88,6 @@ class Code:
         return found
 
     def op(self, op: Operation) -> None:
-        """Writes one op."""
         match op:
             case util.Constant():
                 self.values[op.out] = op.value.value

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
 
-from orchestrion.compiler.ir.attributes import ArrayAttr, DictAttr, StringAttr
+from orchestrion.compiler.ir.attributes import ArrayAttr, StringAttr
 from orchestrion.compiler.ir.dims import is_dynamic
 from orchestrion.compiler.ir.types import TensorType, Type
 from orchestrion.compiler.sequencer import ll_seq
-from orchestrion.compiler.stablehlo.ops.func import result_aliases, types_for_callers
+from orchestrion.compiler.stablehlo.ops.func import names_for_callers, result_aliases, types_for_callers
 from orchestrion.schema.dtypes import BY_NAME
 
 from .language import LANGUAGE, comment, identifier, literal
@@ -77,13 +77,22 @@ class Export:
     aliases: dict[int, int]
 
     @property
+    def kinds(self) -> dict[str, tuple[Field, ...]]:
+        """The parameters behind the context: `inputs` and `outputs`, if there are any -> their members."""
+        return {kind: rows for kind, rows in (("inputs", self.inputs), ("outputs", self.outputs)) if rows}
+
+    @property
+    def fields(self) -> list[tuple[str, Field]]:
+        """The inputs, then the outputs, each with the name of its parameter."""
+        return [(kind, row) for kind, rows in self.kinds.items() for row in rows]
+
+    @property
     def is_dynamic(self) -> bool:
         """Whether a size depends on the call."""
-        return any(field.is_dynamic for field in (*self.inputs, *self.outputs))
+        return any(row.is_dynamic for _, row in self.fields)
 
 
 def export_of(function: ll_seq.Function, suffix: str) -> Export:
-    """The export of a function."""
     inputs = _fields(function.signature.inputs, function.arg_attrs, "arg")
     outputs = _fields(function.signature.results, function.res_attrs, "result")
     doc = function.get_as("orchestrion.doc", StringAttr)
@@ -92,14 +101,11 @@ def export_of(function: ll_seq.Function, suffix: str) -> Export:
 
 
 def _fields(types: Sequence[Type], attrs: ArrayAttr | None, otherwise: str) -> tuple[Field, ...]:
-    items = [DictAttr(())] * len(types) if attrs is None else list(attrs)
     found: list[Field] = []
-    seen = types_for_callers(types, attrs)
-    for number, (type, told, item) in enumerate(zip(types, seen, items, strict=True)):
-        name = item.get("orchestrion.name") if isinstance(item, DictAttr) else None
-        text = name.value if isinstance(name, StringAttr) else f"{otherwise}{number}"
+    names = names_for_callers(len(types), attrs, otherwise)
+    for name, type, told in zip(names, types, types_for_callers(types, attrs), strict=True):
         assert isinstance(type, TensorType) and isinstance(told, TensorType)
-        found.append(Field(identifier(text, [field.name for field in found]), type, told))
+        found.append(Field(identifier(name, [field.name for field in found]), type, told))
     return tuple(found)
 
 
@@ -236,10 +242,9 @@ void {n}_fini({n}_context *context);
         )
 
     def parameters(self, export: Export) -> str:
-        """The parameters of the function of an export, behind the context."""
+        """The parameters of the function of an export."""
         n, suffix = self.name, export.suffix
-        given = [f"const {n}_inputs{suffix} *inputs"] if export.inputs else []
-        return ", ".join([*given, *([f"const {n}_outputs{suffix} *outputs"] if export.outputs else [])])
+        return ", ".join([f"{n}_context *context", *(f"const {n}_{kind}{suffix} *{kind}" for kind in export.kinds)])
 
     def sizes_head(self, export: Export) -> str:
         """The head of the function that computes sizes. It takes outputs only if some have sizes."""
@@ -250,21 +255,19 @@ void {n}_fini({n}_context *context);
         return f"int {n}_sizes{suffix}({', '.join([*given, self.memory_parameters])})"
 
     def _export(self, export: Export) -> str:
-        given = self.parameters(export)
         return self.types(export) + (
             "/* Runs the function. Elements are in row-major order. Outputs must not overlap inputs."
             f"{self.may_alias(export)} */\n"
-            f"int {self.name}_run{export.suffix}({self.name}_context *context{given and f', {given}'});\n"
+            f"int {self.name}_run{export.suffix}({self.parameters(export)});\n"
         )
 
     def types(self, export: Export) -> str:
         """The types of inputs and outputs, and the function that computes sizes."""
         n, suffix = self.name, export.suffix
         text = f"\n/* {comment(export.doc or f'The function {export.name}.')} */\n"
-        for kind, const, fields in (("inputs", "const ", export.inputs), ("outputs", "", export.outputs)):
-            if fields:
-                body = "".join(field.declaration(const) for field in fields)
-                text += f"typedef struct {n}_{kind}{suffix} {{\n{body}}} {n}_{kind}{suffix};\n\n"
+        for kind, fields in export.kinds.items():
+            body = "".join(field.declaration("const " if kind == "inputs" else "") for field in fields)
+            text += f"typedef struct {n}_{kind}{suffix} {{\n{body}}} {n}_{kind}{suffix};\n\n"
         if export.is_dynamic:
             text += (
                 "/* From the sizes of the inputs, computes those of the outputs and the bytes of memory of a call. */\n"

@@ -140,8 +140,7 @@ class KernelText(WorkgroupOps):
 
     def _array(self, count: int, dtype: DType, lanes: int) -> str:
         """A new array of scalars or vectors."""
-        name = f"s{self.body.count}"
-        self.body.count += 1
+        name = self.body.new_name("s")
         type = memory_name(dtype) if lanes == 1 else LANGUAGE.vector_type(lanes, dtype)
         self._arrays[f"{name}[]"] = name, type, count, count * lanes * dtype.itemsize
         self.body.line(f"{name}[]")
@@ -158,9 +157,7 @@ class KernelText(WorkgroupOps):
                 self.kept[result] = self.kept[value] = self._reserve(value)
         firsts = [(start, self.kept[v]) for v, start, c in zip(carried, op.start, common, strict=True) if not c]
         self._copy(firsts)
-        name = f"v{self.body.count}"
-        self.body.count += 1
-        self.names[index] = name
+        name = self.names[index] = self.body.new_name()
         type = LANGUAGE.types[str(index.type)]
         lower, upper, step = bounds
         with self.body.braces(f"for ({type} {name} = {lower}; {name} < {upper}; {name} += {step})"):
@@ -209,8 +206,7 @@ class KernelText(WorkgroupOps):
     def _load_kept(self, number: str, values: Iterable[Value]) -> None:
         for value in values:
             if value in self.kept and value not in self.body.names:
-                self.body.names[value] = name = f"v{self.body.count}"
-                self.body.count += 1
+                self.body.names[value] = name = self.body.new_name()
                 self.body.define_as(name, value, f"{self.kept[value]}[{number}]")
 
     def _run(self, segment: Segment, keeps: Sequence[tuple[Value, str]]) -> None:
@@ -220,8 +216,7 @@ class KernelText(WorkgroupOps):
         lower, upper = self._range(segment, "ui64" if wide else "ui32")
         if upper == "0u":
             return
-        number = f"i{self.body.count}"
-        self.body.count += 1
+        number = self.body.new_name("i")
         type = "uint64_t" if wide else "uint32_t"
         self.body.line(f"{type} {number} = {lower};")
         self._run_lanes(segment, keeps, number, upper)
@@ -273,19 +268,16 @@ class KernelText(WorkgroupOps):
             upper = f"({self._one(condition)}) ? {upper} : {lower}"
         if upper.isidentifier() or upper.rstrip("u").isdecimal():
             return lower, upper
-        name = f"n{self.body.count}"
-        self.body.count += 1
+        name = self.body.new_name("n")
         self.body.line(f"const {c_type} {name} = {upper};")
         return lower, name
 
     def _name_place(self, number: str) -> None:
-        """Names the number of the invocation."""
-        for value in [self.place] if self.place is not None else self._local_ids():
+        for value in [self.place] if self.place is not None else self.local_ids:
             self.body.names[value] = number
 
 
 def pointer_type(binding: BindingUse) -> str:
-    """The type of the pointer to a binding."""
     element = "unsigned char" if binding.dtype is None else memory_name(binding.dtype)
     return f"{'' if binding.writable else 'const '}{element} *"
 

@@ -157,9 +157,7 @@ class Lanes:
     # what all lanes do alike
 
     def _declare(self, values: Sequence[Value]) -> tuple[list[str], list[Value]]:
-        """Declares variables for values of known form, and arrays for others. Returns the names of the variables; and
-        the values that have arrays.
-        """
+        """Declares variables for values of known form, arrays for others. Returns those names and these values."""
         variables, arrays = [], []
         for value in values:
             if self.forms[value].stride is None:

@@ -117,11 +117,9 @@ class ProgramText:
         return f"(unsigned char *){kind}->{field.name}.data"
 
     def initializer_code(self) -> Code:
-        """The code of an initializer."""
-        return Code(self, {}, {})
+        return Code(self)
 
     def function_code(self, function: ll_seq.Function, export: Export) -> FunctionCode:
-        """The code of a function."""
         return FunctionCode(self, function, export)
 
     def recording_text(self, recorded: Recorded, code: Code) -> RecordingText:
@@ -176,9 +174,7 @@ class ProgramText:
         base = users[0].ref.root if users else "recording"
         name = identifier(base, [recording.name for recording in self.recordings])
         slots = op.body.block.arguments
-        pairs = op.may_alias.ints if op.may_alias is not None else ()
-        aliases = frozenset(frozenset(pair) for pair in zip(pairs[::2], pairs[1::2], strict=True))
-        recorded = Recorded(aliases)
+        recorded = Recorded(frozenset(map(frozenset, op.alias_pairs)))
         inner = self.recording_text(recorded, code)
         inner.values.update((slot, self.place(f"s{n}", ("slot", n))) for n, slot in enumerate(slots))
         inner.commands(op.body.block)
@@ -191,13 +187,11 @@ class ProgramText:
         return self.recordings[-1]
 
     def recording_function(self, recording: Recording, parameters: Sequence[str], inner: RecordingText) -> str:
-        """The function for a recording."""
         given = ", ".join([f"const {self.name}_context *context", *parameters])
         unused = [] if _has("\n".join(inner.lines), "context") else ["  (void)context;"]
         return "\n".join([f"static void {recording.name}({given})\n{{", *unused, *inner.lines, "}\n"])
 
     def kernel(self, executable: str, entry: str) -> Kernel:
-        """The kernel of an entry."""
         key = f"{executable}::{entry}"
         if key not in self.kernels:
             found = next(e for _, e in self._executables[executable].entries() if e.sym_name.value == entry)
@@ -227,8 +221,7 @@ class ProgramText:
         if not export.is_dynamic:
             code.check_overlap()
         code.region(function.body)
-        n, given = self.name, self.interface.parameters(export)
-        head = f"int {n}_run{export.suffix}({n}_context *context{given and f', {given}'})"
+        head = f"int {self.name}_run{export.suffix}({self.interface.parameters(export)})"
         checks = list(self._checks(export))
         code.drop_unused()
         self.functions.append("\n".join([f"{head}\n{{", *code.declared, *checks, *code.lines, "}\n"]))
@@ -240,10 +233,9 @@ class ProgramText:
         n = self.name
         yield "  if (context == NULL || !context->is_ready)"
         yield f"    return {n}_ERROR_CONTEXT;"
-        for kind, fields in (("inputs", export.inputs), ("outputs", export.outputs)):
-            if fields:
-                yield f"  if ({kind} == NULL)"
-                yield f"    return {n}_ERROR_DATA;"
+        for kind, fields in export.kinds.items():
+            yield f"  if ({kind} == NULL)"
+            yield f"    return {n}_ERROR_DATA;"
             for field in fields:
                 if not field.is_dynamic and not prod(field.type.shape):
                     continue
@@ -313,13 +305,12 @@ class FunctionCode(Code):
     """The statements of an exported function."""
 
     def __init__(self, program: ProgramText, function: ll_seq.Function, export: Export) -> None:
-        super().__init__(program, {}, {})
+        super().__init__(program)
         self.export, self.function = export, function
         self.offsets: list[str] = []
         self._needed = str(program.allocations.size)
         arguments = function.body.blocks[0].arguments
-        fields = [("inputs", field) for field in export.inputs] + [("outputs", field) for field in export.outputs]
-        for number, (argument, (kind, field)) in enumerate(zip(arguments, fields, strict=True)):
+        for number, (argument, (kind, field)) in enumerate(zip(arguments, export.fields, strict=True)):
             self.values[argument] = program.place(program.argument(kind, field), ("user", number))
 
     def set_size(self, name: str, text: str) -> None:
@@ -329,7 +320,6 @@ class FunctionCode(Code):
         self.sizes.setdefault(name, name)
 
     def define_symbols(self, rows: Sequence[DimDefinition]) -> None:
-        """Defines the symbols of the function."""
         for one, value in rows:
             if value is not None and one.name not in self.sizes:
                 self.set_size(one.name, self.size(value))
@@ -372,10 +362,8 @@ class FunctionCode(Code):
     def _field(self, view: Value) -> str:
         number = self.place(view).base[1]
         assert isinstance(number, int)
-        inputs, outputs = self.export.inputs, self.export.outputs
-        if number < len(inputs):
-            return f"inputs->{inputs[number].name}"
-        return f"outputs->{outputs[number - len(inputs)].name}"
+        kind, field = self.export.fields[number]
+        return f"{kind}->{field.name}"
 
     def _check_sizes(self, view: Value, shape: Sequence[Size], dynamic: Sequence[str]) -> None:
         """Compares the sizes of a view that has any. `dynamic`: the wanted ones of those that are expressions."""
@@ -388,20 +376,28 @@ class FunctionCode(Code):
 
     def check_overlap(self) -> None:
         """Ends the call if an output overlaps an input that it may not replace, or another output."""
-        inputs, outputs = self.export.inputs, self.export.outputs
-        if not outputs or len(inputs) + len(outputs) < 2:
+        fields, outputs = self.export.fields, len(self.export.outputs)
+        if not outputs or len(fields) < 2:
             return
-        fields = [("inputs", field) for field in inputs] + [("outputs", field) for field in outputs]
-        data = ", ".join(f"{kind}->{field.name}.data" for kind, field in fields)
-        sizes = ", ".join(self.size(prod(field.type.shape) * field.itemsize) for _, field in fields)
-        may = ", ".join(str(self.export.aliases.get(number, -1)) for number in range(len(outputs)))
+        sizes = [self.size(prod(field.type.shape) * field.itemsize) for _, field in fields]
+        places, lines = self.overlap_data(
+            sizes, ", ".join(str(self.export.aliases.get(number, -1)) for number in range(outputs))
+        )
         self.line("{")
-        self.line(f"  const void *const data[] = {{{data}}};")
-        self.line(f"  const int64_t bytes[] = {{{sizes}}};")
-        self.line(f"  const int may[] = {{{may}}};")
-        self.line(f"  if (overlap(data, bytes, may, {len(inputs)}, {len(fields)}))")
+        for line in lines:
+            self.line(f"  {line}")
+        self.line(f"  if (overlap({places}, bytes, may, {len(fields) - outputs}, {len(fields)}))")
         self.line(f"    return {self.program.name}_ERROR_OVERLAP;")
         self.line("}")
+
+    def overlap_data(self, sizes: Sequence[str], may: str) -> tuple[str, list[str]]:
+        """The array of the places of inputs and outputs, and the declarations of it, of `bytes` and of `may`."""
+        data = ", ".join(f"{kind}->{field.name}.data" for kind, field in self.export.fields)
+        return "data", [
+            f"const void *const data[] = {{{data}}};",
+            f"const int64_t bytes[] = {{{', '.join(sizes)}}};",
+            f"const int may[] = {{{may}}};",
+        ]
 
 
 class RecordingText:
@@ -413,7 +409,6 @@ class RecordingText:
         self.lines: list[str] = []
 
     def commands(self, block: Block) -> None:
-        """Writes the commands of a block."""
         for op in block:
             self._command(op)
 

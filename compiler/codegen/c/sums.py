@@ -57,7 +57,6 @@ class Sums:
         self.vectors: dict[Value, str] = {}
 
     def loop(self, op: k.For) -> None:
-        """Renders a loop."""
         self.lanes.end_run()
         self._loop(op)
         for value in op.outputs:

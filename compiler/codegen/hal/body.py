@@ -400,7 +400,7 @@ class Body:
             self._values("return", values)
         elif self.function in self.code.setups:
             self._values("return", [values[place] for place in self.code.kept(self.function)])
-        elif not self._is_last(op):
+        elif op.block is not self.function.blocks[-1]:
             self.emit("return")
 
     def _values(self, prefix: str, values: Sequence[Value]) -> None:
@@ -411,9 +411,6 @@ class Body:
             self.emit(f"{prefix} ", sequence(texts))
         else:
             self.emit(flat)
-
-    def _is_last(self, op: Op) -> bool:
-        return op.block is self.function.blocks[-1] or len(self.function.blocks) == 1
 
     def blank(self) -> None:
         """Append an empty line, unless there is one or nothing before it."""

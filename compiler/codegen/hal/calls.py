@@ -7,6 +7,7 @@ by name (`OTHERS` says why).
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from orchestrion.schema.dtypes import BY_CODE, DType
@@ -95,10 +96,6 @@ def _executable(body: Body, op: Op) -> Node:
     return f"self._executable({quoted(_chosen(body, op, body.code.executable_names))})"
 
 
-def _executable_name(body: Body, op: Op) -> str:
-    return f"{_chosen(body, op, body.code.executable_names)}_executable"
-
-
 def _constant(body: Body, op: Op) -> Node:
     _, offset, length = op.arguments()
     items = [quoted(_constant_name(body, op)), body.text(offset), body.text(length)]
@@ -115,10 +112,6 @@ def _chosen(body: Body, op: Op, names: list[str]) -> str:
     if not 0 <= ordinal < len(names):
         raise body.refusal(f"{op.name} of {ordinal}, there are {len(names)}")
     return names[ordinal]
-
-
-def _allocate(body: Body, op: Op) -> Node:
-    return Group("self.device.allocator.allocate", [body.text(op.arguments()[0])])
 
 
 def _create_recording(head: str) -> Callable[[Body, Op], None]:
@@ -213,18 +206,16 @@ def _plain(method: str) -> Callable[[Body, Op], None]:
     return lambda body, op: body.emit(f"{body.text(op.arguments()[0])}.{method}()")
 
 
+def _of_call(method: str, body: Body, op: Op) -> Node:
+    """A call of a method of `Call`."""
+    if body.function in body.code.setups:
+        raise body.refusal(f"calls {op.name}, which HAL code does not do while it records")
+    body.uses_call = True
+    return Group(f"call.{method}", list(map(body.text, op.arguments())))
+
+
 def _add(body: Body, op: Op) -> None:
-    if body.function in body.code.setups:
-        raise body.refusal(f"calls {op.name}, which HAL code does not do while it records")
-    body.uses_call = True
-    body.emit("", Group("call.add", list(map(body.text, op.arguments()))))
-
-
-def _read(body: Body, op: Op) -> Node:
-    if body.function in body.code.setups:
-        raise body.refusal(f"calls {op.name}, which HAL code does not do while it records")
-    body.uses_call = True
-    return Group("call.read", list(map(body.text, op.arguments())))
+    body.emit("", _of_call("add", body, op))
 
 
 def _dim(body: Body, op: Op) -> Node:
@@ -270,7 +261,7 @@ def _demand(body: Body, op: Op) -> None:
 VALUES: Final[dict[str, Callable[[Body, Op], Node]]] = {
     "hal.view.buffer": lambda body, op: f"{body.text(op.arguments()[0])}.buffer",
     "hal.view.dim": _dim,
-    "hal.read": _read,
+    "hal.read": partial(_of_call, "read"),
 }
 
 STATEMENTS: Final[dict[str, Callable[[Body, Op], None]]] = {
@@ -279,9 +270,14 @@ STATEMENTS: Final[dict[str, Callable[[Body, Op], None]]] = {
     "require": Body.require,
     "hal.view.check": _check,
     "hal.view.destination": _destination,
-    "hal.executable.create": _make(_executable, _executable_name),
+    "hal.executable.create": _make(
+        _executable, lambda body, op: f"{_chosen(body, op, body.code.executable_names)}_executable"
+    ),
     "hal.constant": _make(_constant, _constant_name),
-    "hal.allocate": _make(_allocate, lambda body, op: "arena"),
+    "hal.allocate": _make(
+        lambda body, op: Group("self.device.allocator.allocate", [body.text(op.arguments()[0])]),
+        lambda body, op: "arena",
+    ),
     "hal.recording.create": _create_recording("self.device.create_command_buffer"),
     "hal.recording.create_control_flow": _create_recording("self._control_flow"),
     PARAMETERS: _parameters,

@@ -120,7 +120,6 @@ class Code:
 
     @property
     def entries(self) -> list[Function]:
-        """The function of each export."""
         return [self.function(at) for at in self.module.entries[self.row.entries_start : self.row.entries_end]]
 
     @cached_property

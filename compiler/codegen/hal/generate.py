@@ -171,7 +171,6 @@ def _support(module: Module, name: str, dtypes: list[DType], helpers: set[str], 
 
 
 def _imports(text: str) -> str:
-    """The imports of a text."""
     used = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
     lines = ["import hashlib"]
     for module, names in _IMPORTS:

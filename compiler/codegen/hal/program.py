@@ -44,7 +44,7 @@ class ProgramText:
     def whole(self, name: str, base: str, same: str | None, complete: bool) -> str:
         """The class. `same`: the class of a program with equal code. `complete`: it has the public methods too."""
         code = self._code
-        doc = f"Program {plain(code.name, 60)}, for devices that run {self._format()}."
+        doc = f"Program {plain(code.name, 60)}, for devices that run {known_profile(self._profile()).format}."
         if same is not None:
             doc += f" Its code calls what that of {same} calls."
         lines = [f"class {name}({same or base}):", *indented([*docstring([doc], 4), "", *self._facts()])]
@@ -60,9 +60,6 @@ class ProgramText:
         for export in self._code.exports:
             parts += [self.method(export, False), self.method(export, True), self._abstract(export)]
         return "\n\n".join(parts)
-
-    def _format(self) -> str:
-        return known_profile(self._profile()).format
 
     def _profile(self) -> str:
         return self._code.module.strings[self._code.row.profile]
@@ -178,8 +175,7 @@ class ProgramText:
             for op in entry.ops():
                 if op.name == "call.cached" and op.operands[0] == setup.ordinal:
                     writer = Body(self._code, entry, CALLS, export)
-                    values = [value for value in op.arguments()]
-                    return [writer.size_name(value) for value in values]
+                    return list(map(writer.size_name, op.arguments()))
         return ["size" for _ in setup.parameters]
 
     def _body(self, export: Export, function: Function) -> str:

@@ -57,7 +57,6 @@ def _made_by(value: Value, name: str, *others: str) -> Op | None:
 
 
 def _rounded(value: Value, divisor: Constant) -> Value | None:
-    """x if a value is x - x % divisor."""
     difference = _made_by(value, "i64.sub_checked")
     rest = None if difference is None else _made_by(difference.operands[1], FLOOR_REMAINDER)
     if difference is None or rest is None or rest.operands != [difference.operands[0], divisor]:

@@ -6,20 +6,17 @@ from collections.abc import Mapping
 from math import prod
 from typing import Final
 
-from orchestrion.compiler.codegen.c.generate import HEAD, support
+from orchestrion.compiler.codegen.c.generate import weights_file, whole_files
 from orchestrion.compiler.codegen.c.interface import Export
-from orchestrion.compiler.codegen.c.language import comment
-from orchestrion.compiler.codegen.c.sizes import FUNCTIONS
+from orchestrion.compiler.codegen.c.support import c_text, used_functions
 from orchestrion.compiler.codegen.subject import Subject
 from orchestrion.compiler.sequencer.arena import ALIGNMENT
 from orchestrion.compiler.sequencer.hl_seq import Program
 
-from .device import DEVICE, LIFETIME
-from .interface import Sizes, header, host_pointers, range_bytes
+from .interface import Sizes, header, range_bytes, range_parameters
 from .lifetime import lifetime
-from .program import VulkanProgram, checked, kinds_of, ranges_of
+from .program import VulkanProgram, checked
 from .shaders import table
-from .support import COMMANDS, CORE, RECORDINGS, TYPES, functions_in
 
 _PROLOGUE: Final = """
 #include "{name}.h"
@@ -51,56 +48,6 @@ enum {{
 }};
 """
 
-_HOST: Final[dict[str, str]] = {
-    "bytes_of": """/* Bytes of an argument; -1 if a size is negative, or all are too many. */
-static int64_t bytes_of(const int64_t *sizes, int rank, int64_t itemsize)
-{
-  int64_t bytes = itemsize;
-  int i;
-  for (i = 0; i < rank; ++i) {
-    if (sizes[i] < 0 || (sizes[i] > 0 && bytes > INT64_MAX / sizes[i]))
-      return -1;
-    bytes *= sizes[i];
-  }
-  return bytes;
-}
-""",
-    "reserve": """/* Gives an argument of a call a place, in memory that the host maps. */
-static int reserve({n}_context *context, VkDeviceSize *end, int64_t bytes, range *place)
-{
-  if (bytes < 0)
-    return {n}_ERROR_SIZE;
-  if ((VkDeviceSize)bytes > context->gpu.host_bytes - *end)
-    return {n}_ERROR_HOST_MEMORY;
-  *place = context->is_staged ? context->local.range : context->host.range;
-  place->offset = *end;
-  *end += ((VkDeviceSize)bytes + {n}_ALIGNMENT - 1) / {n}_ALIGNMENT * {n}_ALIGNMENT;
-  if (*end > context->gpu.host_bytes)
-    *end = context->gpu.host_bytes;
-  return {n}_OK;
-}
-""",
-    "give": """static void give({n}_context *context, range place, const void *data, int64_t bytes)
-{
-  if (bytes > 0 && !context->is_rehearsal)
-    memcpy((unsigned char *)context->host.mapped + place.offset, data, (size_t)bytes);
-}
-""",
-    "take": """static void take({n}_context *context, range place, void *data, int64_t bytes)
-{
-  if (bytes > 0)
-    memcpy(data, (const unsigned char *)context->host.mapped + place.offset, (size_t)bytes);
-}
-""",
-    "begin_call": """static void begin_call({n}_context *context, const {n}_sync *sync)
-{
-  context->pending_count = 0;
-  context->has_waited = 0;
-  context->sync = sync;
-}
-""",
-}
-
 
 def generate(subject: Subject, name: str, options: Mapping[str, str]) -> dict[str, str | bytes]:
     """The files of a program. Raises CompileError for what has no such code, with the reason."""
@@ -114,8 +61,7 @@ def chosen(subject: Subject, options: Mapping[str, str]) -> Program:
 
 def files_of(program: VulkanProgram, source: str, options: Mapping[str, str]) -> dict[str, str | bytes]:
     """The files of a rendered program. `source`: the name of what it was compiled from."""
-    name = program.name
-    file = f"{name}.weights" if options["weights"] == "file" and program.weights.size else ""
+    name, file = program.name, weights_file(program, options)
     sizes = Sizes(
         device=program.weights.size + program.allocations.size + ALIGNMENT,
         host=program.host_bytes,
@@ -125,26 +71,15 @@ def files_of(program: VulkanProgram, source: str, options: Mapping[str, str]) ->
         sizes=max([row.sizes for row in program.tables], default=0),
         sets=sum(row.count * len(row.layouts) for row in program.tables),
     )
-    weights = program.weights.struct("weights_of_program") if program.weights.size and not file else ""
     own = "\n".join([*program.texts, *program.functions, *(_calls(program, e) for e in program.interface.exports)])
     own += "\n" + lifetime(program, bool(file))
-    tables = {
-        **FUNCTIONS,
-        **{key: text for part in (CORE, RECORDINGS, DEVICE, LIFETIME) for key, text in functions_in(part).items()},
-        **COMMANDS,
-        **_HOST,
-    }
-    parts = [TYPES.replace("{n}", name), program.shaders.text(), _tables(program), support(own, name, tables), own]
-    about = {"style": "vulkan", "source": comment(source), "target": "spirv"}
-    head = HEAD.format(file=f"{name}.h", what="the interface of a compiled program for Vulkan", **about)
-    code = HEAD.format(file=f"{name}.c", what="a compiled program for Vulkan", **about)
-    files: dict[str, str | bytes] = {
-        f"{name}.h": header(program, head, sizes, file),
-        f"{name}.c": "\n".join(filter(None, [code + _prologue(program, sizes), weights, *parts])),
-    }
-    if file:
-        files[file] = program.weights.data()
-    return files
+    used = used_functions(own, name, "c/sizes.c", "vulkan/support.c")
+    types = c_text("vulkan/types.h").replace("{n}", name)
+    return whole_files(
+        program, file, {"source": source, "target": "spirv", "what": "a compiled program for Vulkan"},
+        lambda head: header(program, head, sizes, file), _prologue(program, sizes),
+        [types, program.shaders.text(), _tables(program), used, own],
+    )  # fmt: skip
 
 
 def _prologue(program: VulkanProgram, sizes: Sizes) -> str:
@@ -174,15 +109,13 @@ def _tables(program: VulkanProgram) -> str:
 
 def _calls(program: VulkanProgram, export: Export) -> str:
     """The functions that the app calls for an export."""
-    n, suffix = program.name, export.suffix
-    kinds = kinds_of(export)
-    given = ", ".join([f"{n}_context *context", *(f"const {n}_{kind}{suffix} *{kind}" for kind in kinds)])
+    n, suffix, given = program.name, export.suffix, program.interface.parameters(export)
     checks = "\n".join(program._checks(export))
     return f"""{_call(program, export, f"static int call{suffix}({given})")}
 int {n}_run{suffix}({given})
 {{
 {checks}
-  return call{suffix}({", ".join(["context", *kinds])});
+  return call{suffix}({", ".join(["context", *export.kinds])});
 }}
 
 {_submit(program, export)}"""
@@ -191,9 +124,8 @@ int {n}_run{suffix}({given})
 def _call(program: VulkanProgram, export: Export, head: str) -> str:
     """The function that copies inputs to memory of the device, executes, and copies outputs back."""
     n, lines = program.name, list[str]()
-    rows = list(host_pointers(export))
     place = {"inputs": "in", "outputs": "out"}
-    for kind, row in rows:
+    for kind, row in export.fields:
         bytes, at = range_bytes(kind, row), f"{place[kind]}.{row.name}"
         if kind == "outputs" and "inputs_end" not in "\n".join(lines):
             lines.append("  inputs_end = end;")
@@ -204,8 +136,8 @@ def _call(program: VulkanProgram, export: Export, head: str) -> str:
             lines.append(f"  give(context, {at}.range, {kind}->{row.name}.data, {bytes});")
     if not export.outputs:
         lines.append("  inputs_end = end;")
-    declared = [f"  {n}_{one[:-1]}_ranges{export.suffix} {place[one]};" for one in kinds_of(export)]
-    given = ", ".join(["context", *(f"&{place[kind]}" for kind in kinds_of(export))])
+    declared = [f"  {n}_{one[:-1]}_ranges{export.suffix} {place[one]};" for one in export.kinds]
+    given = ", ".join(["context", *(f"&{place[kind]}" for kind in export.kinds)])
     lines += [
         "  if (context->is_staged && !context->is_rehearsal)",
         "    status = transfer(context, TRANSFER_IN, context->host.range, context->local.range, inputs_end);",
@@ -227,18 +159,18 @@ def _call(program: VulkanProgram, export: Export, head: str) -> str:
 
 def _submit(program: VulkanProgram, export: Export) -> str:
     n, suffix = program.name, export.suffix
-    given = ", ".join([f"{n}_context *context", *ranges_of(n, export), f"const {n}_sync *sync"])
+    given = f"{range_parameters(n, export)}, const {n}_sync *sync"
     lines = ["  int status;", "  if (context == NULL || !context->is_ready)", f"    return {n}_ERROR_CONTEXT;"]
     lines += [f"  if (sync != NULL && sync->wait_count > {n}_MOST_WAITS)", f"    return {n}_ERROR_SYNC;"]
-    for kind in kinds_of(export):
+    for kind in export.kinds:
         lines += [f"  if ({kind} == NULL)", f"    return {n}_ERROR_DATA;"]
-    for kind, row in host_pointers(export):
+    for kind, row in export.fields:
         if not row.is_dynamic and not prod(row.type.shape):
             continue
         at = f"{kind}->{row.name}.range"
         lines += [f"  if ({at}.buffer == VK_NULL_HANDLE || {at}.offset % context->alignment != 0)"]
         lines += [f"    return {n}_ERROR_DATA;"]
-    call = f"execute{suffix}({', '.join(['context', *kinds_of(export)])})"
+    call = f"execute{suffix}({', '.join(['context', *export.kinds])})"
     lines += ["  begin_call(context, sync);", f"  status = {call};"]
     lines += [f"  if (status == {n}_OK)", "    status = flush(context, 1);", "  context->sync = NULL;"]
     return "\n".join([f"int {n}_submit{suffix}({given})\n{{", *lines, "  return status;", "}\n"])

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Final
 
 from orchestrion.compiler.codegen.c.interface import ERRORS as C_ERRORS
 from orchestrion.compiler.codegen.c.interface import Export, Field
+from orchestrion.compiler.codegen.c.support import c_text
 from orchestrion.compiler.ir.dims import ceildiv
 from orchestrion.compiler.sequencer.arena import ALIGNMENT
 
-from .device import DEVICE_FUNCTIONS, INSTANCE_FUNCTIONS, LATER_FUNCTIONS
 from .shaders import FEATURES
+from .support import DEVICE_FUNCTIONS, INSTANCE_FUNCTIONS, LATER_FUNCTIONS
 
 if TYPE_CHECKING:
     from .program import VulkanProgram
@@ -66,11 +66,11 @@ def header(program: VulkanProgram, head: str, sizes: Sizes, weights_file: str) -
             _top(n, head, sizes),
             _needs(program),
             program.interface.error_codes(),
-            _gpu(n),
+            c_text("vulkan/gpu.h").replace("{n}", n),
             _context(program, sizes),
             _functions(n, sizes, weights_file),
             *(_export(program, export) for export in program.interface.exports),
-            _bottom(n),
+            f"#ifdef __cplusplus\n}}\n#endif\n\n#endif /* {n}_H */\n",
         ]
     )
 
@@ -113,46 +113,6 @@ def _needs(program: VulkanProgram) -> str:
         f" * 1.1.\n{limits} */\n"
         f"#define {n}_REQUIRED_FEATURES {shaders.required}u\n#define {n}_USED_FEATURES {shaders.used}u\n"
     )
-
-
-def _gpu(n: str) -> str:
-    return f"""/* A part of a buffer, from an offset in bytes on. */
-typedef struct {n}_range {{
-  VkBuffer buffer;
-  VkDeviceSize offset;
-}} {n}_range;
-
-/* What the app gives. Handles must live until {n}_fini. Calls use the queue: no other thread may use it meanwhile.
- * features: of those above, what is enabled on the device.
- * allocator, pipeline_cache: may be NULL.
- * memory: a buffer for storage and transfers, with device_bytes from its offset on; without one, init allocates them.
- * device_bytes: at least {n}_DEVICE_BYTES.
- * host_bytes: {n}_HOST_BYTES, or 0 if only {n}_submit is called. */
-typedef struct {n}_gpu {{
-  PFN_vkGetInstanceProcAddr get_instance_proc_addr;
-  VkInstance instance;
-  VkPhysicalDevice physical_device;
-  VkDevice device;
-  VkQueue queue;
-  uint32_t queue_family;
-  uint32_t features;
-  const VkAllocationCallbacks *allocator;
-  VkPipelineCache pipeline_cache;
-  {n}_range memory;
-  VkDeviceSize device_bytes;
-  VkDeviceSize host_bytes;
-}} {n}_gpu;
-
-/* Semaphores of a call, binary ones or timelines with values. */
-typedef struct {n}_sync {{
-  uint32_t wait_count;
-  const VkSemaphore *wait_semaphores;
-  const uint64_t *wait_values;
-  uint32_t signal_count;
-  const VkSemaphore *signal_semaphores;
-  const uint64_t *signal_values;
-}} {n}_sync;
-"""
 
 
 def _context(program: VulkanProgram, sizes: Sizes) -> str:
@@ -241,24 +201,24 @@ void {n}_fini({n}_context *context);
 def _export(program: VulkanProgram, export: Export) -> str:
     n, suffix, interface = program.name, export.suffix, program.interface
     text = interface.types(export)
-    given = ["inputs"] * bool(export.inputs) + ["outputs"] * bool(export.outputs)
-    for kind, rows in (("input", export.inputs), ("output", export.outputs)):
-        if rows:
-            fields = "".join(_ranges(n, row) for row in rows)
-            text += f"/* The same on the device. */\ntypedef struct {n}_{kind}_ranges{suffix} {{\n{fields}}} "
-            text += f"{n}_{kind}_ranges{suffix};\n\n"
-    hosts = ", ".join([f"{n}_context *context", *(f"const {n}_{kind}{suffix} *{kind}" for kind in given)])
-    ranges = [f"const {n}_{kind[:-1]}_ranges{suffix} *{kind}" for kind in given]
-    device = ", ".join([f"{n}_context *context", *ranges, f"const {n}_sync *sync"])
+    for kind, rows in export.kinds.items():
+        name, fields = f"{n}_{kind[:-1]}_ranges{suffix}", "".join(_ranges(n, row) for row in rows)
+        text += f"/* The same on the device. */\ntypedef struct {name} {{\n{fields}}} {name};\n\n"
     return text + (
         "/* Runs the function and waits for it. Elements are in row-major order. */\n"
-        f"int {n}_run{suffix}({hosts});\n\n"
+        f"int {n}_run{suffix}({interface.parameters(export)});\n\n"
         "/* Submits a call on buffers for storage, whose bytes are multiples of 4, and returns. Outputs overlap no "
         f"inputs.{interface.may_alias(export)}\n"
         " * The call waits for the semaphores of `sync`, which may be NULL, and signals them. Where the host reads a "
         "number to choose\n * what runs next, it is waited for. After an error no semaphore is signalled. */\n"
-        f"int {n}_submit{suffix}({device});\n"
+        f"int {n}_submit{suffix}({range_parameters(n, export)}, const {n}_sync *sync);\n"
     )
+
+
+def range_parameters(n: str, export: Export) -> str:
+    """The parameters of a function of an export whose arguments are on the device."""
+    ranges = (f"const {n}_{kind[:-1]}_ranges{export.suffix} *{kind}" for kind in export.kinds)
+    return ", ".join([f"{n}_context *context", *ranges])
 
 
 def _ranges(n: str, row: Field) -> str:
@@ -267,24 +227,8 @@ def _ranges(n: str, row: Field) -> str:
     return f"{size}  struct {{\n    {n}_range range;\n{sizes}  }} {row.name};\n"
 
 
-def _bottom(n: str) -> str:
-    return f"""#ifdef __cplusplus
-}}
-#endif
-
-#endif /* {n}_H */
-"""
-
-
 def range_bytes(kind: str, row: Field) -> str:
     """The bytes of an argument or result of the host, as an expression; -1 if a size is negative."""
     if not row.is_dynamic:
         return str(prod(row.type.shape) * row.itemsize)
     return f"bytes_of({kind}->{row.name}.sizes, {len(row.type.shape)}, {row.itemsize})"
-
-
-def host_pointers(export: Export) -> Iterator[tuple[str, Field]]:
-    """Inputs and outputs, with the names of their parameters."""
-    for kind, rows in (("inputs", export.inputs), ("outputs", export.outputs)):
-        for row in rows:
-            yield kind, row

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from orchestrion.compiler.codegen.c.code import indented
+from orchestrion.compiler.codegen.c.support import c_text
 from orchestrion.schema.quirks import QUIRKS
 
-from .device import DEVICE_FUNCTIONS, INSTANCE_FUNCTIONS, LATER_FUNCTIONS
-from .program import kinds_of
 from .shaders import FEATURES
+from .support import DEVICE_FUNCTIONS, INSTANCE_FUNCTIONS, LATER_FUNCTIONS
 
 if TYPE_CHECKING:
     from .program import VulkanProgram
@@ -19,8 +19,9 @@ _LOAD: Final = "#define LOAD(name, key) vk->name = (PFN_vk##name)vk->GetDevicePr
 
 def lifetime(program: VulkanProgram, has_file: bool) -> str:
     """The functions. `has_file`: whether the weights are in a file."""
-    parts = [program.interface.error_texts(), _load(program), _check(program), _set_up(program), _fini(program)]
-    return "\n".join([*parts, _init(program, has_file)])
+    parts = [program.interface.error_texts(), _load(program), _check(program), _set_up(program)]
+    fini, init = (c_text(f"vulkan/{name}.c").replace("{n}", program.name) for name in ("fini", "init"))
+    return "\n".join([*parts, fini, _make(program, has_file), init])
 
 
 def _load(program: VulkanProgram) -> str:
@@ -99,10 +100,9 @@ def _set_up(program: VulkanProgram) -> str:
         steps += ["  {", *indented(lines), "  }"] if lines else []
     rehearsals: list[str] = []
     for export in program.rehearsed:
-        kinds = kinds_of(export)
-        declared = [f"    {n}_{kind}{export.suffix} {kind};" for kind in kinds]
-        cleared = [f"    memset(&{kind}, 0, sizeof {kind});" for kind in kinds]
-        given = ", ".join(["context", *(f"&{kind}" for kind in kinds)])
+        declared = [f"    {n}_{kind}{export.suffix} {kind};" for kind in export.kinds]
+        cleared = [f"    memset(&{kind}, 0, sizeof {kind});" for kind in export.kinds]
+        given = ", ".join(["context", *(f"&{kind}" for kind in export.kinds)])
         rehearsals += ["  {", *declared, *cleared, f"    status = call{export.suffix}({given});"]
         rehearsals += [f"    if (status != {n}_OK)", "      return status;", "  }"]
     if rehearsals:
@@ -126,49 +126,7 @@ def _set_up(program: VulkanProgram) -> str:
     )
 
 
-def _fini(program: VulkanProgram) -> str:
-    n = program.name
-    return f"""int {n}_wait({n}_context *context)
-{{
-  if (context == NULL || !context->is_ready)
-    return {n}_ERROR_CONTEXT;
-  return wait_until(context, context->submitted);
-}}
-
-void {n}_fini({n}_context *context)
-{{
-  const VkAllocationCallbacks *allocator;
-  VkDevice device;
-  VkResult result;
-  uint32_t i;
-  if (context == NULL)
-    return;
-  allocator = context->gpu.allocator;
-  device = context->gpu.device;
-  result = context->result;
-  if (context->vk.WaitSemaphores != NULL) {{
-    if (context->timeline != VK_NULL_HANDLE)
-      (void)wait_until(context, context->submitted);
-    for (i = 0; i < KERNELS; ++i)
-      context->vk.DestroyPipeline(device, context->pipelines[i], allocator);
-    for (i = 0; i < LAYOUTS; ++i) {{
-      context->vk.DestroyPipelineLayout(device, context->layouts[i], allocator);
-      context->vk.DestroyDescriptorSetLayout(device, context->set_layouts[i], allocator);
-    }}
-    context->vk.DestroyDescriptorPool(device, context->pool, allocator);
-    context->vk.DestroyCommandPool(device, context->commands, allocator);
-    context->vk.DestroySemaphore(device, context->timeline, allocator);
-    free_buffer(context, &context->memory);
-    free_buffer(context, &context->host);
-    free_buffer(context, &context->local);
-  }}
-  memset(context, 0, sizeof *context);
-  context->result = result;
-}}
-"""
-
-
-def _init(program: VulkanProgram, has_file: bool) -> str:
+def _make(program: VulkanProgram, has_file: bool) -> str:
     n = program.name
     if not program.weights.size:
         given = "  (void)weights;\n"
@@ -220,30 +178,5 @@ static int make({n}_context *context, const void *weights)
   if (status == {n}_OK)
     status = set_up(context);
   return status;
-}}
-
-int {n}_init({n}_context *context, const {n}_gpu *gpu, const void *weights)
-{{
-  int status;
-  if (context == NULL)
-    return {n}_ERROR_CONTEXT;
-  memset(context, 0, sizeof *context);
-  if (gpu == NULL || gpu->get_instance_proc_addr == NULL || gpu->instance == VK_NULL_HANDLE ||
-      gpu->physical_device == VK_NULL_HANDLE || gpu->device == VK_NULL_HANDLE || gpu->queue == VK_NULL_HANDLE)
-    return {n}_ERROR_GPU;
-  if (gpu->device_bytes < {n}_DEVICE_BYTES || gpu->memory.offset % {n}_ALIGNMENT != 0)
-    return {n}_ERROR_MEMORY;
-  context->gpu = *gpu;
-  status = load(gpu, &context->vk);
-  if (status == {n}_OK)
-    status = check(context);
-  if (status == {n}_OK)
-    status = make(context, weights);
-  if (status != {n}_OK) {{
-    {n}_fini(context);
-    return status;
-  }}
-  context->is_ready = 1;
-  return {n}_OK;
 }}
 """

@@ -18,17 +18,15 @@ from orchestrion.compiler.codegen.c.language import comment
 from orchestrion.compiler.codegen.c.memory import Place, Recorded
 from orchestrion.compiler.codegen.c.program import FunctionCode, Kernel, ProgramText, Recording, RecordingText
 from orchestrion.compiler.codegen.c.sizes import rounded_up
-from orchestrion.compiler.ir import util
 from orchestrion.compiler.ir.attributes import DenseElements
 from orchestrion.compiler.ir.core import Operation
-from orchestrion.compiler.ir.dims import ceildiv, is_dynamic, symbol
+from orchestrion.compiler.ir.dims import ceildiv, is_dynamic
 from orchestrion.compiler.ir.types import TensorType, scalar
 from orchestrion.compiler.sequencer import hl_seq, ll_seq
 from orchestrion.compiler.sequencer.arena import ALIGNMENT
-from orchestrion.compiler.stablehlo.ops.function_dims import dim_definitions
 from orchestrion.compiler.targets.target import target
 
-from .interface import ERRORS
+from .interface import ERRORS, range_parameters
 from .shaders import Shaders
 
 #: command buffers of a recording, for different slots or sizes
@@ -86,7 +84,7 @@ class VulkanProgram(ProgramText):
         return f"{kind}->{field.name}.range"
 
     def initializer_code(self) -> Code:
-        return InitializerCode(self, {}, {})
+        return DeviceCode(self)
 
     def function_code(self, function: ll_seq.Function, export: Export) -> FunctionCode:
         return DeviceFunctionCode(self, function, export)
@@ -97,7 +95,7 @@ class VulkanProgram(ProgramText):
     def memory_lines(self, needed: str, code: FunctionCode, export: Export) -> Iterator[str]:
         yield f"*device_bytes = {self.name}_DEVICE_BYTES + (VkDeviceSize){needed} - {self.allocations.size}u;"
         total = "0"
-        for row in (*export.inputs, *export.outputs):
+        for _, row in export.fields:
             total = f"size_add({total}, {rounded_up(code.size(prod(row.type.shape) * row.itemsize), ALIGNMENT)})"
         yield f"*host_bytes = (VkDeviceSize){total};"
 
@@ -107,7 +105,7 @@ class VulkanProgram(ProgramText):
         most = 0
         for export in self.interface.exports:
             if not export.is_dynamic:
-                rows = [prod(row.type.static_shape) * row.itemsize for row in (*export.inputs, *export.outputs)]
+                rows = [prod(row.type.static_shape) * row.itemsize for _, row in export.fields]
                 most = max(most, sum(ceildiv(size, ALIGNMENT) * ALIGNMENT for size in rows))
         return most
 
@@ -139,7 +137,6 @@ class VulkanProgram(ProgramText):
         return "\n".join([f"{head}\n{{", *lines, "}\n"])
 
     def number_of(self, kernel: Kernel, executable: str) -> int:
-        """The number of a kernel."""
         if kernel.name not in self.numbers:
             found = self._executables[executable]
             self.numbers[kernel.name] = self.shaders.add(found, kernel.entry.sym_name.value, kernel.signature)
@@ -155,10 +152,9 @@ class VulkanProgram(ProgramText):
         if not export.is_dynamic and not any(isinstance(op, ll_seq.Read) for op in function.walk()):
             self.rehearsed.append(export)
         code.drop_unused()
-        given = ", ".join([f"{self.name}_context *context", *ranges_of(self.name, export)])
-        unused = [f"  (void){name};" for name in ("context", *kinds_of(export))]
+        unused = [f"  (void){name};" for name in ("context", *export.kinds)]
         declared = ["  int status;", *code.declared, "  (void)status;"]
-        head = f"static int execute{export.suffix}({given})"
+        head = f"static int execute{export.suffix}({range_parameters(self.name, export)})"
         self.functions.append("\n".join([f"{head}\n{{", *declared, *unused, *code.lines, "}\n"]))
         if export.is_dynamic:
             self.functions.append(self._sizes_function(function, export))
@@ -173,35 +169,22 @@ class DeviceCode(Code):
             name, size = self._variable(op.output), ll_seq.READ_BYTES[op.type.value]
             self.line(checked(self.program.name, f"read_number(context, {place.text}, {size}, &{name})"))
             self.values[op.output] = name
-        elif isinstance(op, util.Return):
-            pass
         else:
             super().op(op)
-
-
-class InitializerCode(DeviceCode):
-    """The statements of an initializer."""
 
 
 class DeviceFunctionCode(DeviceCode, FunctionCode):
     """The statements of an exported function."""
 
-    def check_overlap(self) -> None:
-        inputs, outputs = self.export.inputs, self.export.outputs
-        if not outputs or len(inputs) + len(outputs) < 2:
-            return
-        fields = [("inputs", field) for field in inputs] + [("outputs", field) for field in outputs]
-        may = ", ".join(str(self.export.aliases.get(number, -1)) for number in range(len(outputs)))
-        self.line("{")
-        self.line(f"  range places[{len(fields)}];")
-        self.line(f"  int64_t bytes[{len(fields)}];")
-        self.line(f"  static const int may[] = {{{may}}};")
-        for number, (kind, field) in enumerate(fields):
-            self.line(f"  places[{number}] = {kind}->{field.name}.range;")
-            self.line(f"  bytes[{number}] = {self.size(prod(field.type.shape) * field.itemsize)};")
-        self.line(f"  if (overlap(places, bytes, may, {len(inputs)}, {len(fields)}))")
-        self.line(f"    return {self.program.name}_ERROR_OVERLAP;")
-        self.line("}")
+    def overlap_data(self, sizes: Sequence[str], may: str) -> tuple[str, list[str]]:
+        lines = [
+            f"range places[{len(sizes)}];",
+            f"int64_t bytes[{len(sizes)}];",
+            f"static const int may[] = {{{may}}};",
+        ]
+        for number, ((kind, field), size) in enumerate(zip(self.export.fields, sizes, strict=True)):
+            lines += [f"places[{number}] = {kind}->{field.name}.range;", f"bytes[{number}] = {size};"]
+        return "places", lines
 
 
 class DeviceRecording(RecordingText):
@@ -251,58 +234,29 @@ class DeviceRecording(RecordingText):
     def _launch(self, op: ll_seq.Dispatch, kernel: Kernel, head: str) -> None:
         program = self.program
         assert isinstance(program, VulkanProgram)
-        places, lengths = self._bindings(op, kernel)
-        words = [self._size(symbol(one.name)) for one, _ in dim_definitions(kernel.entry.dims)]
-        rows = zip(op.offsets.sizes, kernel.entry.places(), strict=True)
-        words += [self._size(offset) for offset, (_, word) in rows if word is not None]
+        bindings = op.device_bindings(kernel.entry)
+        words = list(map(self._size, op.words(kernel.entry)))
         words += ["0"] * (kernel.signature.parameters - len(words))
         number = program.number_of(kernel, op.entry.root)
         if not head.startswith("else"):
-            self.layouts.append((len(places), kernel.signature.parameters))
-        elif self.layouts[-1] != (len(places), kernel.signature.parameters):
+            self.layouts.append((len(bindings), kernel.signature.parameters))
+        elif self.layouts[-1] != (len(bindings), kernel.signature.parameters):
             raise refused(op, "an entry for small sizes has other bindings", program.style)
         self._line(head)
-        self._line(f"  range places[{len(places)}];")
-        self._line(f"  int64_t bytes[{len(places)}];")
+        self._line(f"  range places[{len(bindings)}];")
+        self._line(f"  int64_t bytes[{len(bindings)}];")
         if words:
             self._line(f"  uint32_t words[{len(words)}];")
-        for at, (place, length) in enumerate(zip(places, lengths, strict=True)):
-            self._line(f"  places[{at}] = {place};")
-            self._line(f"  bytes[{at}] = {length};")
+        for at, (memory, offset, length) in enumerate(bindings):
+            program.shaders.need("maxStorageBufferRange", length)
+            self._line(f"  places[{at}] = {self._at(memory, offset).text};")
+            self._line(f"  bytes[{at}] = {self._size(length)};")
         for at, text in enumerate(words):
             self._line(f"  words[{at}] = (uint32_t){text};")
         given = "words" if words else "NULL"
         self._line(f"  /* {comment(kernel.entry.sym_name.value)} */")
         self._line(f"  launch(&r, {number}, places, bytes, {given}, {self._size(kernel.groups)});")
         self._line("}")
-
-    def _bindings(self, op: ll_seq.Dispatch, kernel: Kernel) -> tuple[list[str], list[str]]:
-        """Places and lengths of the device's bindings. A shared one begins where its buffer begins."""
-        places: dict[int, str] = {}
-        lengths: dict[int, str] = {}
-        rows = zip(op.bindings, op.offsets.sizes, kernel.entry.bindings, kernel.entry.places(), strict=True)
-        for memory, offset, binding, (number, word) in rows:
-            if number in places:
-                continue
-            length = ll_seq.length_of(binding)
-            if word is not None:
-                assert op.spans is not None, "bindings that share a buffer have its span"
-                offset, length = 0, op.spans.sizes[number]
-            assert isinstance(self.program, VulkanProgram)
-            self.program.shaders.need("maxStorageBufferRange", length)
-            places[number], lengths[number] = self._at(memory, offset).text, self._size(length)
-        numbers = sorted(places)
-        return [places[number] for number in numbers], [lengths[number] for number in numbers]
-
-
-def kinds_of(export: Export) -> list[str]:
-    """The names of the parameters of an export that are there."""
-    return [kind for kind, rows in (("inputs", export.inputs), ("outputs", export.outputs)) if rows]
-
-
-def ranges_of(n: str, export: Export) -> list[str]:
-    """The parameters of an export whose arguments are on the device."""
-    return [f"const {n}_{kind[:-1]}_ranges{export.suffix} *{kind}" for kind in kinds_of(export)]
 
 
 def checked(n: str, call: str) -> str:

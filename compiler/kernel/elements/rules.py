@@ -140,10 +140,13 @@ def unpadded(
     b: KernelBuilder, padded: Value, count: dims.Size, size: dims.Size, low: dims.Size, step: dims.Size
 ) -> tuple[Value, Value]:
     """The coordinate of the operand for a padded one, and whether it exists. Differences may wrap, hence the first
-    check.
+    check. A difference that wraps is no coordinate, so vectors of lanes need only the last check.
     """
     holds = b.const(True, "i1")
     coordinate = padded
+    if b.machine.lanes and not is_dynamic(low, step, size) and step == 1 and low > 0:
+        coordinate = b.op("subtract", padded, b.index(low))
+        return coordinate, b.op("compare_lt", coordinate, b.index(size))
     if is_dynamic(low):
         coordinate = b.op("subtract", padded, b.index(low))
         signed = b.index_type.lstrip("u")

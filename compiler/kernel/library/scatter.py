@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from orchestrion.compiler.flow.scatter import Scatter
 from orchestrion.compiler.ir.core import Value
-from orchestrion.compiler.ir.dims import Size, bounds, ceildiv, dim_max, is_dynamic, typical
+from orchestrion.compiler.ir.dims import Size, bounds, ceildiv, dim_max, is_dynamic, is_less, typical
 from orchestrion.compiler.kernel.code.builder import KernelBuilder
 from orchestrion.compiler.kernel.elements.elemental import Elemental, ElementalCode
 from orchestrion.compiler.kernel.elements.index import Index, delinearize, invocation_index
@@ -23,6 +23,9 @@ from orchestrion.compiler.kernel.reduction_limits import max_loop_iterations, ma
 WORKGROUP_SIZE = 64
 #: most owners, and most row numbers that all owners read together
 MAX_INVOCATIONS, MAX_READS = 1 << 11, 1 << 22
+#: columns from which on lanes of vectors take neighbouring columns. With fewer, a processor predicts the branches of an
+#: owner badly, so one owner takes all rows, and the other invocations end at once
+FEW_COLUMNS = 16
 #: least number of updates that an iteration of the loop of an owner looks at
 UNROLLED = 4
 
@@ -51,8 +54,11 @@ def emit(elemental: Elemental, op: Scatter, bindings: Mapping[Value, Value]) -> 
     """Appends the code of an invocation. `bindings`: result -> the binding of the operand that it changes."""
     b, (groups, rows, row) = elemental.builder, shape_of(op.inputs[0])
     position = invocation_index(b, WORKGROUP_SIZE)
-    count = owners(op)
-    with b.when(b.op("compare_lt", position, b.index(invocations(op)))):
+    count, used = owners(op), invocations(op)
+    alone = bool(b.machine.lanes) and not op.is_unique and groups == 1 and is_less(row, FEW_COLUMNS)
+    if alone:
+        count, used = 1, row
+    with b.when(b.op("compare_lt", position, b.index(used))):
         group, owner, column = delinearize(b, position, (groups, count, row))
         writer = _Writer(elemental, op, [bindings[result] for result in op.results], group, column)
         if op.is_unique:

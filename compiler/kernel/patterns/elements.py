@@ -1,9 +1,10 @@
 """Schedules of elementwise bodies whose invocations compute several results."""
 
-from orchestrion.compiler.ir.dims import is_dynamic, typical
+from orchestrion.compiler.flow.dialect import Windows
+from orchestrion.compiler.ir.dims import ceildiv, is_dynamic, is_less, typical
 from orchestrion.compiler.kernel.body import count_of
-from orchestrion.compiler.kernel.elementwise.dynamic_rows import DynamicRows
-from orchestrion.compiler.kernel.elementwise.padded_lines import PaddedLines
+from orchestrion.compiler.kernel.elements.loops import BLOCK
+from orchestrion.compiler.kernel.elementwise.result_lines import ResultLines
 from orchestrion.compiler.kernel.emit import THREAD
 from orchestrion.compiler.kernel.legality import MAX_PRODUCTS
 from orchestrion.compiler.kernel.products.operands import is_read
@@ -12,6 +13,9 @@ from orchestrion.compiler.kernel.schedule import Schedule, Step
 from .panels import PANEL_LANES
 from .rows import ELEMENTS_PER_WORKGROUP
 from .task import Task
+
+#: vectors that can be computed in the time that a workgroup takes to begin
+PER_WORKGROUP = 2
 
 
 def transposed_elements(task: Task) -> Schedule | None:
@@ -33,21 +37,42 @@ def transposed_elements(task: Task) -> Schedule | None:
 
 def lines_of_padding(task: Task) -> Schedule | None:
     """A workgroup copies a line of a padded tensor, if neighbours that are padded alike are no whole vectors."""
-    lines = task.body.lines if task.machine.panel_bytes else None
-    if (
-        not isinstance(lines, PaddedLines)
-        or lines.inner % PANEL_LANES == 0
-        or lines.width < PANEL_LANES
-        or not is_read(lines.pad.operand_)
-    ):
+    lines = task.body.padding if task.machine.panel_bytes else None
+    if lines is None or lines.inner % PANEL_LANES == 0 or lines.width < PANEL_LANES or not is_read(lines.pad.operand_):
         return None
     return task.if_legal(Schedule.of(Step("bind", "grid", "workgroup"), Step("bind", "e", "local", PANEL_LANES)))
 
 
+def lines_of_results(task: Task) -> Schedule | None:
+    """A workgroup computes neighbours in a line of results, if vectors of neighbours would cross the ends of lines."""
+    lines = task.body.lines
+    return None if lines is None or lines.length % task.machine.simd == 0 else _parts_of_lines(task, lines)
+
+
+def lines_of_windows(task: Task) -> Schedule | None:
+    """A workgroup computes neighbours in a line of a depthwise convolution, whose products share no elements."""
+    dot, lines = task.dot, task.body.lines
+    if dot is None or lines is None or not any(isinstance(op, Windows) for op in task.body.ops):
+        return None
+    extents = task.body.extents
+    shares = is_less(1, extents["m"]) and is_less(1, extents["n"])
+    return None if shares or is_less(BLOCK, extents["k"]) else _parts_of_lines(task, lines)
+
+
+def _parts_of_lines(task: Task, lines: ResultLines) -> Schedule | None:
+    simd = task.machine.simd
+    if not task.machine.lanes or lines.in_order or not lines.is_near or lines.length < simd // 2:
+        return None
+    sizes = [1 << number for number in range(3, 8) if lines.replaces or 1 << number <= lines.length]
+    size = min(sizes, key=lambda one: ceildiv(lines.length, one) * (ceildiv(one, simd) + PER_WORKGROUP))
+    guard = None if lines.replaces or lines.length % size == 0 else Step("guard", "e", "shift")
+    return task.if_legal(Schedule.of(Step("bind", "grid", "workgroup"), Step("bind", "e", "local", size), guard))
+
+
 def rows_of_elements(task: Task) -> Schedule | None:
     """A workgroup computes a row of dynamic size, if an operand is read in another order than that of memory."""
-    rows, lanes = task.body.lines, task.machine.simd
-    if not task.machine.lanes or not isinstance(rows, DynamicRows) or not rows.divides or typical(rows.count) < lanes:
+    rows, lanes = task.body.dynamic_rows, task.machine.simd
+    if not task.machine.lanes or rows is None or not rows.divides or typical(rows.count) < lanes:
         return None
     return task.if_legal(Schedule.of(Step("bind", "grid", "workgroup"), Step("bind", "e", "local", lanes)))
 

@@ -43,8 +43,13 @@ def tiles(body: Body, schedule: Schedule) -> list[tuple[str, Size]]:
     if schedule.find("tile", "t") is not None:
         assert body.across is not None
         return [("t", prod(body.across.grid(schedule)))]
-    if body.lines is not None and schedule.local("e") > 1:
-        return [("e", body.lines.count)]
+    if schedule.by_lines:
+        if body.padding is not None:
+            return [("e", body.padding.count)]
+        if body.dynamic_rows is not None:
+            return [("e", body.dynamic_rows.count)]
+        assert body.lines is not None
+        return [("e", prod(body.lines.grid(schedule)))]
     if not is_tiled_dot(schedule):
         return [("e", ceildiv(body.largest_result, schedule.count("tile", "e") * schedule.local("e")))]
     if isinstance(body.hero, DotGeneral) and (squares := squares_of(body.hero, schedule)) is not None:

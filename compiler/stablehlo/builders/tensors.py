@@ -89,7 +89,6 @@ class Tensor:
 
     @property
     def type(self) -> TensorType:
-        """The tensor type of the value."""
         return tensor_of(self.value)
 
     @property
@@ -321,9 +320,7 @@ class Tensor:
         return self.build(Reverse, operand_=self, dimensions=axes, out=self.type)
 
     def pad(self, low: Sizes, high: Sizes, fill: Tensor | None = None, interior: Sizes = ()) -> Tensor:
-        """Adds elements before each axis, behind it, and between neighbours: zeros, unless `fill` is given. Negative
-        numbers remove elements.
-        """
+        """Adds zeros or `fill` before each axis, behind it and between neighbours; negative numbers remove elements."""
         gaps = tuple(interior) or (0,) * len(low)
         if all(amount == 0 for amount in (*low, *high, *gaps)):
             return self
@@ -492,9 +489,7 @@ def sort(tensors: Sequence[Tensor], axis: int, comparator: Region) -> list[Tenso
 
 
 def sort_with_places(x: Tensor, direction: str) -> list[Tensor]:
-    """The last axis in ascending (LT) or descending (GT) order, floats in total order; and the place that each element
-    had, as an i32.
-    """
+    """The last axis in ascending (LT) or descending (GT) order, and the place that each element had, as an i32."""
     both = [x, x.iota(len(x.shape) - 1)]
     return sort(both, len(x.shape) - 1, comparator_region([one.type for one in both], direction))
 

@@ -49,11 +49,9 @@ class Complex:
         return Complex(self.re * factor, self.im * factor)
 
     def times_i(self) -> Complex:
-        """The product with i."""
         return Complex(-self.im, self.re)
 
     def over_i(self) -> Complex:
-        """The quotient by i."""
         return Complex(self.im, -self.re)
 
 

@@ -48,12 +48,10 @@ def scaled_by(x: Tensor, factor: Tensor) -> Tensor:
 
 
 def squared(x: Tensor) -> Tensor:
-    """The square of the magnitude."""
     return sum_of([part * part for part in parts_of(x)])
 
 
 def magnitude(x: Tensor) -> Tensor:
-    """The magnitude of each element."""
     return x.build(OPS["stablehlo.abs"], operand_=x, out=part_type(x.type)) if x.is_complex else abs(x)
 
 
@@ -64,7 +62,6 @@ def greatest(x: Tensor, axes: Sequence[int]) -> Tensor:
 
 
 def sum_of(parts: Sequence[Tensor]) -> Tensor:
-    """The sum of several tensors."""
     first, *others = parts
     for other in others:
         first = first + other

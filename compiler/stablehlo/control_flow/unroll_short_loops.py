@@ -38,9 +38,7 @@ def run(module: Module) -> None:
 
 
 def _iteration_size(body: Block) -> float:
-    """Number of ops of one iteration; infinite if there are others than elementwise ops and data movement between known
-    places.
-    """
+    """Number of ops of one iteration; infinite with others than elementwise ops and movement between known places."""
     ops = [op for op in body if not isinstance(op, structural.Constant | Return)]
     simple = all(isinstance(op, Elementwise) or op.name in structural.OPS for op in ops)
     return len(ops) if simple else float("inf")

@@ -98,9 +98,7 @@ def _return(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _composite(op: Operation, rewriter: Rewriter) -> bool:
-    """Replaces a composite by a call of its decomposition, or by the function of CHLO that it names: decompositions are
-    less exact.
-    """
+    """Replaces a composite by the function of CHLO that it names, which is more exact, else by its decomposition."""
     target, name = op.get_as("decomposition", SymbolRef), op.get_as("name", StringAttr)
     if target is None:
         return False

@@ -34,9 +34,7 @@ class RaggedAxes:
     rhs_group_dimensions: Ints
 
     def before(self, rank: int) -> Ints:
-        """The axes of the lhs along which each index has its own groups: batch axes, and axes of the same kind before
-        the ragged one.
-        """
+        """The axes of the lhs with groups per index: batch axes, and those of the same kind before the ragged one."""
         (ragged,), batch = self.lhs_ragged_dimensions, self.lhs_batching_dimensions
         summed = self.lhs_contracting_dimensions
         like = summed if ragged in summed else tuple(axis for axis in range(rank) if axis not in (*batch, *summed))

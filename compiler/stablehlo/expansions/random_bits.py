@@ -32,9 +32,7 @@ _THREEFRY_PARITY: Final = 0x1BD11BDA
 
 
 def expand_rng_bit_generator(op: Operation, rewriter: Rewriter) -> bool:
-    """Expands the op, or a `custom_call` of `RNG_BIT_GENERATOR`; skips malformed ops. Raises UndecidedError for
-    undecided sizes.
-    """
+    """Expands the op, or a call of `RNG_BIT_GENERATOR`; skips malformed ops. Raises UndecidedError for some sizes."""
     if isinstance(op, CustomCall) and op.get("call_target_name") != StringAttr(RNG_BIT_GENERATOR):
         return False
     return expansion(_drawn, 1, 2)(op, rewriter)

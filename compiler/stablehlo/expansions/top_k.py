@@ -1,5 +1,7 @@
 """`chlo.top_k`: a descending sort of the last axis together with the elements' indices, of which the first k remain.
 
+A few elements of 32 bits are not sorted: each is the greatest of those behind the one before.
+
 If k is computed from sizes, the op is a `custom_call`. Equal elements are ordered by index, floats in total order: a
 NaN comes first, or last if it is negative. `ApproxTopK`, which JAX calls for `lax.approx_max_k` and `approx_min_k`, may
 be inexact; here it is exact, a sort by the comparator that it names.
@@ -12,16 +14,27 @@ from typing import Final
 
 from orchestrion.compiler.ir.attributes import ArrayAttr, DictAttr, IntegerAttr, StringAttr, SymbolRef
 from orchestrion.compiler.ir.core import Block, Operation, Region
-from orchestrion.compiler.ir.dims import Size, is_less
+from orchestrion.compiler.ir.dims import Size, is_dynamic, is_less
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import I1, TensorType
-from orchestrion.compiler.stablehlo.builders.tensors import Tensor, expansion, replace, sort, sort_with_places
+from orchestrion.compiler.stablehlo.builders.tensors import (
+    Tensor,
+    concatenate,
+    expansion,
+    replace,
+    sort,
+    sort_with_places,
+)
 from orchestrion.compiler.stablehlo.ops.base import is_known, tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import Return
 from orchestrion.compiler.stablehlo.ops.func import Call, Func
 
 #: Name in a `custom_call` of `top_k` with a computed k.
 TOP_K: Final = "stablehlo.dynamic_top_k"
+#: most elements that are found one after the other, rather than by a sort
+MOST_SELECTED: Final = 16
+SMALLEST: Final = -(1 << 31)
+LARGEST: Final = (1 << 31) - 1
 
 
 def expand_top_k(op: Operation, rewriter: Rewriter) -> bool:
@@ -42,9 +55,40 @@ def _largest(op: Operation, rewriter: Rewriter, count: Size) -> bool:
     def largest(op: Operation, x: Tensor) -> list[Tensor] | None:
         if not x.shape or is_less(x.shape[-1], count):
             return None
+        if isinstance(count, int) and 0 < count <= MOST_SELECTED and is_less(4 * count, x.shape[-1]) and _is_word(x):
+            return _selected(x, count)
         return [kept.leading((*x.shape[:-1], count)) for kept in sort_with_places(x, "GT")]
 
     return expansion(largest, 1, 2)(op, rewriter)
+
+
+def _is_word(x: Tensor) -> bool:
+    return x.dtype.name in ("f32", "i32", "ui32") and not is_dynamic(x.shape[-1])
+
+
+def _selected(x: Tensor, count: int) -> list[Tensor]:
+    """The largest elements and their places, each found by two reductions of the elements behind the one before."""
+    axis, bits = len(x.shape) - 1, x.bitcast("i32")
+    flipped = bits ^ ((bits >> 31) & LARGEST) if x.dtype.name == "f32" else bits ^ SMALLEST
+    keys = bits if x.dtype.name == "i32" else flipped
+    places, rest = x.iota(axis), None
+    found: list[tuple[Tensor, Tensor]] = []
+    for _ in range(count):
+        left = keys if rest is None else rest.select(keys, SMALLEST)
+        key = left.reduce([axis], "maximum", x.int32(SMALLEST))
+        keyed = key.broadcast(x.shape, range(axis))
+        here = keys.eq(keyed) if rest is None else keys.eq(keyed) & rest
+        place = here.select(places, x.shape[axis]).reduce([axis], "minimum", x.int32(LARGEST))
+        placed = place.broadcast(x.shape, range(axis))
+        rest = (keys < keyed) | (keys.eq(keyed) & (places > placed))
+        found.append((key, place))
+    shape = (*x.shape[:-1], 1)
+    key, place = (concatenate([one.reshape(*shape) for one in ones], axis) for ones in zip(*found, strict=True))
+    if x.dtype.name == "f32":
+        key = key ^ ((key >> 31) & LARGEST)
+    elif x.dtype.name == "ui32":
+        key = key ^ SMALLEST
+    return [key.bitcast(x.dtype.name), place]
 
 
 def expand_approx_top_k(op: Operation, rewriter: Rewriter) -> bool:

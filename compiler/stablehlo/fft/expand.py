@@ -58,9 +58,7 @@ def _transformed(t: _Transform, op: Fft) -> Tensor:
 
 
 class _Transform:
-    """Writes the ops of a transform of `given`. The last axis of values has the parts of numbers; a real number may
-    have one part.
-    """
+    """Writes the ops of a transform. The last axis has the parts of numbers; a real number may have one part."""
 
     def __init__(self, given: Tensor, element: str, inverse: bool) -> None:
         self.given = given

@@ -11,7 +11,7 @@ from typing import Final
 from orchestrion.compiler.ir.attributes import ArrayAttr, DictAttr
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.types import Attribute
-from orchestrion.compiler.stablehlo.ops.func import ALIAS, NAME, TREES, Func
+from orchestrion.compiler.stablehlo.ops.func import ALIAS, NAME, TREES, Func, set_dictionaries
 
 from .parameters import KEY
 
@@ -30,16 +30,8 @@ def run(module: Module) -> None:
         op.attributes = _kept(op.attributes)
         if isinstance(op, Func):
             for key in ("arg_attrs", "res_attrs"):
-                given = op.properties.pop(key, None)
-                if isinstance(given, ArrayAttr):
-                    _set_if_any(op, key, given)
-
-
-def _set_if_any(func: Func, key: str, given: ArrayAttr) -> None:
-    """Sets the attribute to the kept dictionaries; erases it if all are empty."""
-    items = [DictAttr.of(_kept(item.mapping)) if isinstance(item, DictAttr) else item for item in given]
-    if any(isinstance(item, DictAttr) and item.items for item in items):
-        func.properties[key] = ArrayAttr(tuple(items))
+                given = op.get_as(key, ArrayAttr) or ()
+                set_dictionaries(op, key, [DictAttr.of(_kept(x.mapping)) for x in given if isinstance(x, DictAttr)])
 
 
 def _kept(attributes: Mapping[str, Attribute]) -> dict[str, Attribute]:

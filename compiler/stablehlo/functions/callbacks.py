@@ -130,19 +130,12 @@ def _places(op: Operation, module: Module) -> Iterator[str]:
             yield str(own)
             is_found = True
             continue
-        function = _function(current)
+        function = next((one for one in current.enclosing() if isinstance(one, Func)), None)
         above = [] if function is None else [call for call in callers.get(function, ()) if call not in seen]
         seen.update(above)
         stack += reversed(above)
     if not is_found:
         yield next(map(str, _frames(op.loc)), "")
-
-
-def _function(op: Operation) -> Func | None:
-    parent = op.parent_op
-    while parent is not None and not isinstance(parent, Func):
-        parent = parent.parent_op
-    return parent
 
 
 def _frames(location: Location) -> Sequence[_Frame]:

@@ -17,14 +17,14 @@ from pathlib import PureWindowsPath
 from typing import Final
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
-from orchestrion.compiler.ir.attributes import ArrayAttr, DenseElements, DictAttr, StringAttr
+from orchestrion.compiler.ir.attributes import ArrayAttr, DenseElements, DictAttr, StringAttr, dictionaries
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.locations import FileLoc, Location, NameLoc, walk
 from orchestrion.compiler.ir.parameters import parameter
 from orchestrion.compiler.ir.types import Attribute, FunctionType, TensorType
 from orchestrion.compiler.options import Options
-from orchestrion.compiler.stablehlo.ops.func import ALIAS, NAME, TREES, Func
+from orchestrion.compiler.stablehlo.ops.func import ALIAS, TREES, Func, names_for_callers
 from orchestrion.schema.dtypes import BY_NAME
 from orchestrion.schema.safetensors import holds
 from orchestrion.schema.trees import decode, encode, without
@@ -115,8 +115,7 @@ def _refusal(func: Func, message: str) -> Diagnostic:
 
 def _names(func: Func) -> list[str]:
     """The names of the arguments for callers."""
-    names = [attrs.get(NAME) if isinstance(attrs, DictAttr) else None for attrs in attributes_of(func)]
-    return [name.value if isinstance(name, StringAttr) else f"arg{index}" for index, name in enumerate(names)]
+    return names_for_callers(len(func.function_type.inputs), func.get("arg_attrs"), "arg")
 
 
 def _chosen(func: Func, wanted: Sequence[str], found: set[str]) -> Iterator[tuple[int, str]]:
@@ -145,8 +144,7 @@ def _problems(func: Func, index: int, name: str, types: dict[str, TensorType]) -
         yield f"{what} cannot be a parameter: safetensors has no such element type"
     elif types.setdefault(name, type) != type:
         yield f"{what} is of type {types[name]} in another function: a parameter has one type"
-    attrs = attributes_of(func)[index]
-    if isinstance(attrs, DictAttr) and any(attrs.get(key) is not None for key in _DONATED):
+    if any(attributes_of(func)[index].get(key) is not None for key in _DONATED):
         yield f"{what} is donated: nothing may write into a parameter"
 
 
@@ -168,24 +166,19 @@ def _mark(func: Func, chosen: dict[int, str]) -> None:
 
 def _forget(func: Func, chosen: dict[int, str]) -> None:
     """Removes the selected arguments from the trees, since callers do not pass them."""
-    for key in ("res_attrs", "arg_attrs"):
-        given = func.get_as(key, ArrayAttr)
-        for place, item in enumerate(given or ()):
-            text = item.get(TREES) if isinstance(item, DictAttr) else None
-            if not isinstance(item, DictAttr) or not isinstance(text, StringAttr):
-                continue
-            count = len(func.function_type.inputs)
-            rest = without(decode(text.value, count, len(func.function_type.results)), chosen)
-            mapping = {name: value for name, value in item.mapping.items() if name != TREES}
-            if not rest.is_flat:
-                mapping[TREES] = StringAttr(encode(rest))
-            items = list(given or ())
-            items[place] = DictAttr.of(mapping)
-            func.properties[key] = ArrayAttr(tuple(items))
+    inputs, results = func.function_type.inputs, func.function_type.results
+    for key, types in (("res_attrs", results), ("arg_attrs", inputs)):
+        items = dictionaries(func.get(key), len(types))
+        for place, item in enumerate(items):
+            if isinstance(text := item.get(TREES), StringAttr):
+                rest = without(decode(text.value, len(inputs), len(results)), chosen)
+                mapping = {name: value for name, value in item.mapping.items() if name != TREES}
+                items[place] = DictAttr.of(mapping if rest.is_flat else {**mapping, TREES: StringAttr(encode(rest))})
+                func.properties[key] = ArrayAttr(tuple(items))
 
 
-def _with(attrs: Attribute, name: str | None, type: Attribute) -> Attribute:
-    if name is None or not isinstance(attrs, DictAttr):
+def _with(attrs: DictAttr, name: str | None, type: Attribute) -> DictAttr:
+    if name is None:
         return attrs
     assert isinstance(type, TensorType), "anything else is refused"
     return DictAttr.of({**attrs.mapping, KEY: parameter(name, type)})

@@ -10,31 +10,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from orchestrion.compiler.ir.attributes import ArrayAttr, DictAttr
-from orchestrion.compiler.ir.types import Attribute, FunctionType, Type
-from orchestrion.compiler.stablehlo.ops.func import Func
+from orchestrion.compiler.ir.attributes import DictAttr, dictionaries
+from orchestrion.compiler.ir.types import FunctionType, Type
+from orchestrion.compiler.stablehlo.ops.func import Func, set_dictionaries
 
 KEY: Final = "orchestrion.parameter"
 
 
-def attributes_of(func: Func) -> Sequence[Attribute]:
+def attributes_of(func: Func) -> list[DictAttr]:
     """One dictionary for each argument."""
-    count = len(func.function_type.inputs)
-    given = func.get_as("arg_attrs", ArrayAttr)
-    return list(given) if given is not None and len(given) == count else [DictAttr(())] * count
+    return dictionaries(func.get("arg_attrs"), len(func.function_type.inputs))
 
 
 def parameters_of(func: Func) -> Iterator[tuple[int, DictAttr]]:
     """The arguments of a function that are parameters: index and dictionary."""
     for index, attrs in enumerate(attributes_of(func)):
-        found = attrs.get(KEY) if isinstance(attrs, DictAttr) else None
-        if isinstance(found, DictAttr):
+        if isinstance(found := attrs.get(KEY), DictAttr):
             yield index, found
 
 
-def set_arguments(func: Func, types: Sequence[Type], attrs: Sequence[Attribute]) -> None:
+def set_arguments(func: Func, types: Sequence[Type], attrs: Sequence[DictAttr]) -> None:
     """Changes the signature of a function to the arguments that its block already has."""
     func.properties["function_type"] = FunctionType(tuple(types), func.function_type.results)
-    func.properties.pop("arg_attrs", None)
-    if any(isinstance(item, DictAttr) and item.items for item in attrs):
-        func.properties["arg_attrs"] = ArrayAttr(tuple(attrs))
+    set_dictionaries(func, "arg_attrs", attrs)

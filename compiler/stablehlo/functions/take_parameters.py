@@ -23,7 +23,7 @@ def run(module: Module) -> None:
 
 def _take(func: Func) -> None:
     made: dict[str, BlockArgument] = {}
-    attrs = list(attributes_of(func))
+    attrs = attributes_of(func)
     for op in func.walk():
         found = op.attributes.get(KEY) if isinstance(op, Constant) else None
         if found is None:

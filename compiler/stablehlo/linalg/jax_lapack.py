@@ -130,9 +130,7 @@ def replace(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _is_empty(op: Operation) -> bool:
-    """Whether there is nothing to compute: results have no elements, but for `info`, the last one, and counts like it.
-    These are zero then.
-    """
+    """Whether results have no elements, but for `info`, the last one, and counts like it, which are zero then."""
     matrix, *types = (tensor_of(value) for value in (op.operands[0], *op.results))
     filled = [type for type in types if 0 not in type.shape]
     return 0 in matrix.shape and all(type == types[-1] and str(type.element) == "i32" for type in filled)

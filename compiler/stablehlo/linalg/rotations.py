@@ -128,6 +128,5 @@ def gather_lines(x: Tensor, at: Tensor, axis: int) -> Tensor:
 
 
 def rotate_rows(rows: Tensor, partner: Tensor, k: Tensor, sine: Tensor) -> Tensor:
-    """Rotates each row with its partner."""
     other = gather_lines(rows, partner, 1)
     return rows - (k.broadcast(rows.shape, (0, 1)) * rows + sine.broadcast(rows.shape, (0, 1)) * other)

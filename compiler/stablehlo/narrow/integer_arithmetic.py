@@ -56,9 +56,7 @@ _EXACT: Final = {"f32": (1 << 24) + 1, "i32": 1 << 31, "i64": 1 << 38}
 
 @dataclass(frozen=True, slots=True)
 class _Term:
-    """Integers without zero points, their greatest magnitude, and the numbers that they count: one scale, or one per
-    index of an axis.
-    """
+    """Integers without zero points, their greatest magnitude, and their scale, or scales along an axis."""
 
     x: Tensor
     bound: int

@@ -40,7 +40,6 @@ def stored_type(type: Type) -> Type:
 
 
 def replace_operands(op: Operation, form: Callable[[Value], Value]) -> None:
-    """Replaces each operand by one of its forms."""
     op.set_operands([form(value) for value in op.operands])
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from orchestrion.compiler.ir.attributes import PARTS, DenseArray
-from orchestrion.compiler.ir.core import Operation, Trait, UnregisteredOp, Value
+from orchestrion.compiler.ir.core import Operation, Trait, Value
 from orchestrion.compiler.ir.declare import operand, result
 from orchestrion.compiler.ir.dims import Dim, Shape, bounds
 from orchestrion.compiler.ir.types import TensorType, Type, scalar
@@ -88,7 +88,6 @@ def part_type(type: TensorType) -> TensorType:
 
 
 def tensor_of(value: Value) -> TensorType:
-    """The tensor type of a value."""
     assert isinstance(value.type, TensorType), f"{value.type} is not a tensor"
     return value.type
 
@@ -106,9 +105,7 @@ def schema_type(value: Value) -> tensor_shapes.TensorType[Dim]:
 def rebuilt(op: Operation, operands: Sequence[Value], types: Sequence[Type]) -> Operation:
     """A detached op like `op`, on other operands, with results of these types. It takes over the regions."""
     regions, op.regions = list(op.regions), []
-    if isinstance(op, UnregisteredOp):
-        return UnregisteredOp(op.name, operands, types, op.properties, op.attributes, regions, loc=op.loc)
-    return type(op)(operands, types, op.properties, op.attributes, regions, loc=op.loc)
+    return op.like(operands, types, op.properties, op.attributes, regions, (), op.loc)
 
 
 def is_axes(given: Sequence[int], rank: int) -> bool:

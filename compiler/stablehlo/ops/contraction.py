@@ -29,9 +29,7 @@ class Return(Operation):
 
 
 class Reduction(StablehloOp):
-    """Base of `reduce` and `reduce_window`. The reducer takes one scalar per operand for the accumulators, then one per
-    operand for the elements.
-    """
+    """Base of `reduce` and `reduce_window`. The reducer takes a scalar per operand: accumulators, then elements."""
 
     inputs = operands(TensorType)
     init_values = operands(TensorType)

@@ -45,7 +45,6 @@ COSTS: Final[dict[str, Cost]] = {
 
 
 def cost_of(op: Operation) -> Cost:
-    """The cost of an element of an op."""
     return COSTS.get(op.name, PLAIN)
 
 

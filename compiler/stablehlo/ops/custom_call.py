@@ -10,8 +10,8 @@ effects, called computations, names that are no library functions.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
 
 from orchestrion.compiler.ir.attributes import (
     ArrayAttr,
@@ -165,11 +165,8 @@ def _value(given: Attribute) -> Value:
             raise ShapeError(f"{str(given)[:60]} is not supported; supported are {KIND_NAMES}")
 
 
-def _list(values: object, element: str) -> Value:
-    assert isinstance(values, tuple | list)
-    if element == "i1":
-        return tuple([bool(value) for value in values])
-    return tuple(values)
+def _list(values: Sequence[Any], element: str) -> Value:
+    return tuple(map(bool, values)) if element == "i1" else tuple(values)
 
 
 def canonicalize_call(op: Operation, rewriter: Rewriter) -> bool:

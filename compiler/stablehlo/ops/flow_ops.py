@@ -38,7 +38,6 @@ class Size(PureOp):
 
     @property
     def size(self) -> dims.Size:
-        """The size."""
         return self.value.sizes[0]
 
     def infer(self) -> Sequence[TensorType]:
@@ -63,7 +62,6 @@ class LineFft(OperandOp):
 
     @property
     def axis(self) -> int:
-        """The axis of the lines."""
         return self.dimension.value
 
     @property
@@ -97,9 +95,7 @@ def longest(itemsize: int) -> int:
 
 @cache
 def radices(length: int) -> tuple[int, ...] | None:
-    """Factors of a length in descending order: as few as possible, and then as small as possible. None if a prime
-    factor is not supported.
-    """
+    """Factors of a length, descending: as few, then as small, as possible. None for an unsupported prime factor."""
     if length == 1:
         return ()
     found: list[tuple[int, ...]] = []

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
-from orchestrion.compiler.ir.attributes import ArrayAttr, DictAttr, IntegerAttr, StringAttr, SymbolRef, UnitAttr
+from orchestrion.compiler.ir.attributes import (
+    ArrayAttr,
+    DictAttr,
+    IntegerAttr,
+    StringAttr,
+    SymbolRef,
+    UnitAttr,
+    dictionaries,
+)
 from orchestrion.compiler.ir.core import Block, Operation, Trait
 from orchestrion.compiler.ir.declare import attr, operands, optional, region, results
 from orchestrion.compiler.ir.dialect import Dialect, ops_in
@@ -58,23 +66,33 @@ def signature_attributes(type: FunctionType, arg_attrs: ArrayAttr | None, res_at
 CALLER_TYPE: Final = "orchestrion.type"
 
 
-def types_for_callers(types: Sequence[Type], attrs: ArrayAttr | None) -> list[Type]:
+def types_for_callers(types: Sequence[Type], attrs: Attribute | None) -> list[Type]:
     """The types of arguments or results for callers."""
-    given = list(attrs) if attrs is not None else [DictAttr(())] * len(types)
-    pairs = zip(types, given, strict=False)
-    seen = [(type, item.get(CALLER_TYPE) if isinstance(item, DictAttr) else None) for type, item in pairs]
-    return [true if isinstance(true, TensorType) else type for type, true in seen]
+    seen = [item.get(CALLER_TYPE) for item in dictionaries(attrs, len(types))]
+    return [true if isinstance(true, TensorType) else type for type, true in zip(types, seen, strict=True)]
+
+
+def names_for_callers(count: int, attrs: Attribute | None, otherwise: str) -> list[str]:
+    """The names of arguments or results for callers. `otherwise`: the beginning of the names of those without one."""
+    names = [item.get(NAME) for item in dictionaries(attrs, count)]
+    return [name.value if isinstance(name, StringAttr) else f"{otherwise}{n}" for n, name in enumerate(names)]
+
+
+def set_dictionaries(func: Func, key: str, items: Sequence[DictAttr]) -> None:
+    """Sets `arg_attrs` or `res_attrs`; erases it if all dictionaries are empty."""
+    func.properties.pop(key, None)
+    if any(item.items for item in items):
+        func.properties[key] = ArrayAttr(tuple(items))
 
 
 def set_types(func: Func, inputs: Sequence[Type], results: Sequence[Type]) -> None:
     """Changes the signature of a function; the types for callers stay."""
     old = func.function_type
     for key, before, after in (("arg_attrs", old.inputs, inputs), ("res_attrs", old.results, results)):
-        attrs = func.get_as(key, ArrayAttr)
-        items = list(attrs) if attrs is not None else [DictAttr(())] * len(before)
-        seen = types_for_callers(before, attrs)
+        items = dictionaries(func.get(key), len(before))
+        seen = types_for_callers(before, func.get(key))
         changed = [
-            DictAttr.of({**item.mapping, CALLER_TYPE: type}) if isinstance(item, DictAttr) and type != made else item
+            item if type == made else DictAttr.of({**item.mapping, CALLER_TYPE: type})
             for item, type, made in zip(items, seen, after, strict=True)
         ]
         if changed != items:
@@ -158,7 +176,6 @@ class Func(Operation):
 
     @property
     def entry(self) -> Block:
-        """The entry block."""
         return self.body.blocks[0]
 
     def check(self) -> Iterator[str]:

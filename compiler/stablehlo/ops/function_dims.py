@@ -45,7 +45,6 @@ def measured_place(name: str) -> tuple[int, int] | None:
 
 
 def dims_attribute(rows: Iterable[DimDefinition]) -> ArrayAttr:
-    """The attribute `dims` for these definitions."""
     return ArrayAttr(tuple(attribute_of(_dictionary(*row)) for row in rows))
 
 

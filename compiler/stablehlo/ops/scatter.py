@@ -51,7 +51,6 @@ class ScatterAxes:
         return tuple(axis for axis in range(rank) if axis not in self.update_window_dims)
 
     def window(self, rank: int, updates: Shape) -> Shape:
-        """The shape of a window in an operand of this rank."""
         sizes: list[Size] = [1] * rank
         for axis, source in zip(self.kept_dims(rank), self.update_window_dims, strict=True):
             sizes[axis] = updates[source]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Container, Iterable, MutableMapping, Sequence
-from functools import partial
+from functools import partial, reduce
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.core import Block, Operation, Value
@@ -22,6 +22,7 @@ from .code import Code
 from .forms import Form, Forms
 from .levels import Level
 from .loop_parts import Part, parts_of
+from .neighbours import Guard, is_near, load_apart, load_guarded
 from .scalars import instruction, literal, memory_type, splat, suffix, type_of
 from .scale import scaled
 from .squares import Squares, load_square, squares_of, straight_squares
@@ -34,9 +35,10 @@ Callee = Callable[[k.Call, int], str]
 
 class Body:
     """The code of ops. `names`: value -> name of the scalar, vector or address. `callee`: finds functions. `level`:
-    None for code without vectors of its own. `sizes`: the values that are computed from dynamic sizes. LLVM would
-    compute row offsets and ends among them in inner loops again, instead of keeping them.
+    None for code without vectors of its own. `sizes`: values made of dynamic sizes; LLVM would make them again in loops.
     """
+
+    sizes: Container[Value] = ()
 
     def __init__(
         self,
@@ -45,13 +47,10 @@ class Body:
         names: MutableMapping[Value, str],
         callee: Callee,
         level: Level | None = None,
-        sizes: Container[Value] = (),
     ) -> None:
         self.code, self.forms, self.callee, self.level = code, forms, callee, level
-        self.names = names
-        self.width = forms.width
+        self.names, self.width = names, forms.width
         self.mask: str | None = None
-        self.sizes = sizes
 
     # values
 
@@ -204,13 +203,48 @@ class Body:
         dtype, stride = k.dtype_of(op.output), self.forms[index].stride
         lanes = 1 if stride == 0 else self.width
         wide = memory_type(dtype, lanes)
-        if stride == 0 or (stride == 1 and (self.mask is None or self._has_lanes(memory, index))):
+        if op in self.forms.guards and self.width > 1:
+            found = self._guarded_load(op, self.forms.guards[op], dtype)
+        elif self.mask is None and stride not in (0, 1) and is_near(stride, self.width):
+            base, type = self.address(memory, index, memory_type(dtype)), memory_type(dtype)
+            found = load_apart(self.code, base, stride or 0, type, dtype.itemsize, lanes)
+        elif stride == 0 or (stride == 1 and (self.mask is None or self._has_lanes(memory, index))):
             at = self.address(memory, index, memory_type(dtype))
             found = self.code.set(f"load {wide}, ptr {at}, align {dtype.itemsize}")
         else:
-            name, at, mask = self._masked("load", "gather", memory, index, dtype)
-            found = self.code.set(f"call {wide} @{name}({at}, {mask}, {wide} zeroinitializer)")
+            found = self._gathered(memory, index, dtype)
         self.names[op.output] = self.flag(found, dtype, lanes)
+
+    def _guarded_load(self, op: k.Load | k.LoadShared, guard: Guard, dtype: DType) -> str:
+        """Loads neighbours in the lanes in which they exist. In others the base may lie outside of the memory."""
+        code, (memory, index), type = self.code, op.operands, memory_type(dtype)
+        at, itype = self._chosen_base(index), type_of(k.dtype_of(index))
+        if itype != "i64":
+            at = code.set(f"sext {itype} {at} to i64")
+        base = code.set(f"getelementptr {type}, ptr {self.names[memory]}, i64 {at}")
+        mask = reduce(self._within, map(self.vector, guard.conditions), self.mask)
+        assert mask is not None and self.level is not None
+        others = None if self.level.masks else partial(self._gathered, memory, index, dtype)
+        return load_guarded(code, base, guard.stride, mask, type, dtype.itemsize, self.width, others)
+
+    def _gathered(self, memory: Value, index: Value, dtype: DType) -> str:
+        """Loads elements one by one, or neighbours with a mask."""
+        wide = memory_type(dtype, self.width)
+        name, at, mask = self._masked("load", "gather", memory, index, dtype)
+        return self.code.set(f"call {wide} @{name}({at}, {mask}, {wide} zeroinitializer)")
+
+    def _chosen_base(self, index: Value) -> str:
+        """The base of an index in lanes in which the conditions of the selects in it hold."""
+        op = index.defining_op
+        if self.forms[index].stride is not None:
+            return self.scalar(index)
+        assert isinstance(op, k.Scalar)
+        if op.primitive.name == "select":
+            return self._chosen_base(op.operands[1])
+        dtype = k.dtype_of(index)
+        text = instruction(op.primitive.name, [*map(self._chosen_base, op.operands)], dtype, dtype, 1)
+        assert text is not None
+        return self.code.set(text)
 
     def _has_lanes(self, memory: Value, index: Value) -> bool:
         """Whether all lanes of a vector are known to be in a shared array. Those outside of the mask then stay as they

@@ -88,8 +88,13 @@ class EntryText(WorkgroupOps):
 
     # a workgroup
 
+    def _body(self, forms: Forms, names: MutableMapping[Value, str], level: Level | None = None) -> Body:
+        body = Body(self.code, forms, names, self.callee, level)
+        body.sizes = self.sizes
+        return body
+
     def _common(self, op: Operation) -> None:
-        Body(self.code, _SCALAR, self.names, self.callee, self.level, self.sizes).ops([op])
+        self._body(_SCALAR, self.names, self.level).ops([op])
 
     def _reserve_shared(self, op: k.Shared) -> None:
         count, dtype = k.length_of(op.output), k.dtype_of(op.output)
@@ -140,7 +145,7 @@ class EntryText(WorkgroupOps):
             op = value.defining_op
             return literal(op.bits, k.dtype_of(value)) if isinstance(op, k.Constant) else self.names[value]
         names: MutableMapping[Value, str] = ChainMap({}, self.names)
-        body = Body(self.code, _SCALAR, names, self.callee, sizes=self.sizes)
+        body = self._body(_SCALAR, names)
         self._name_place(names, "0")
         body.ops(self._cheap_ops([value]))
         self._load_kept(body, "0", [value])
@@ -194,7 +199,7 @@ class EntryText(WorkgroupOps):
 
         def body(forms: Forms, number: str, mask: str | None = None) -> None:
             names: MutableMapping[Value, str] = ChainMap({}, self.names)
-            made = Body(self.code, forms, names, self.callee, self.level, self.sizes)
+            made = self._body(forms, names, self.level)
             made.mask = mask
             self._name_place(names, number)
             made.ops(cheap)
@@ -218,6 +223,8 @@ class EntryText(WorkgroupOps):
         if self.masks and ways and rest > 1 and not ways[-1].gathers:
             flags = (f"i1 {'true' if lane < rest else 'false'}" for lane in range(ways[-1].width))
             body(ways[-1], lower, f"<{', '.join(flags)}>")
+        elif self.masks and ways and count is None and self.place is None and not ways[-1].gathers:
+            self._masked_rest(lower, upper, ways[-1].width, partial(body, ways[-1]))
         elif lower != str(count):
             self._count(lower, upper, 1, partial(body, _SCALAR))
 
@@ -227,6 +234,20 @@ class EntryText(WorkgroupOps):
         bound = body.spread(code.set(f"trunc i64 {upper} to i32"), "i32", width)
         numbers = ", ".join(f"i32 {lane}" for lane in range(first, first + width))
         return code.set(f"icmp ugt <{width} x i32> {bound}, <{numbers}>")
+
+    def _masked_rest(self, lower: str, upper: str, width: int, body: Callable[[str, str], None]) -> None:
+        """Runs the invocations behind the last whole vector, fewer than a vector, as one with a mask."""
+        code, rest, done = self.code, self.code.new("rest"), self.code.new("done")
+        code.fork(code.set(f"icmp ult i64 {lower}, {upper}"), rest, done)
+        code.begin(rest)
+        left = code.set(f"trunc i64 {code.set(f'sub i64 {upper}, {lower}')} to i32")
+        wide = f"<{width} x i32>"
+        one = code.set(f"insertelement {wide} poison, i32 {left}, i64 0")
+        ends = code.set(f"shufflevector {wide} {one}, {wide} poison, {wide} zeroinitializer")
+        numbers = ", ".join(f"i32 {lane}" for lane in range(width))
+        body(lower, code.set(f"icmp ult {wide} <{numbers}>, {ends}"))
+        code.jump(done)
+        code.begin(done)
 
     def _count(self, lower: str, upper: str, step: int, body: Callable[[str], None]) -> None:
         if lower.isdecimal() and upper.isdecimal() and int(upper) - int(lower) <= step:
@@ -267,7 +288,7 @@ class EntryText(WorkgroupOps):
     def _name_place(self, names: MutableMapping[Value, str], number: str) -> None:
         """Names the number of the invocation."""
         made: dict[str, str] = {"i64": number}
-        values = [self.place] if self.place is not None else self._local_ids()
+        values = [self.place] if self.place is not None else self.local_ids
         for value in values:
             type = type_of(k.dtype_of(value))
             if type not in made:

@@ -18,6 +18,8 @@ from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.kernel import dialect as k
 from orchestrion.schema.dtypes import BY_NAME, FLOAT, UNSIGNED
 
+from .neighbours import Guard, guard_of, is_near
+
 
 class Form(NamedTuple):
     """The form of a value; see the file."""
@@ -45,17 +47,21 @@ class Forms:
     """The forms of the values of a piece of code, for vectors of `width` lanes. `of`: those known beforehand.
 
     `whole_workgroup`: the forms say which values a workgroup computes once, so loads, and loops and branches without
-    barriers, give any values. After `visit`: `gathers`, the number of loads and stores whose elements are no
-    neighbours; `masked`, the number of those that only some lanes run; `versioned`, the branches that access neighbours
-    and hold no such branch, of which a version for all lanes needs no masks; `always_masked`, the number of accesses
-    with masks elsewhere; `diverges`, whether lanes leave a loop at different times; `explicit`, whether the code has
-    vectors of its own.
+    barriers, give any values. `guarded`: loads of some lanes of a vector cost little more than those of all. After
+    `visit`: `gathers`, the number of loads and stores whose elements are far apart; `shuffled`, the number of loads
+    that `neighbours.py` renders; `guards`, their guards; `masked`, the number of accesses that only some lanes run;
+    `versioned`, the branches that access neighbours and hold no such branch, of which a version for all lanes needs no
+    masks; `always_masked`, the number of accesses with masks elsewhere; `diverges`, whether lanes leave a loop at
+    different times; `explicit`, whether the code has vectors of its own.
     """
 
     width: int
     of: dict[Value, Form]
     whole_workgroup: bool = False
+    guarded: bool = False
     gathers: int = 0
+    shuffled: int = 0
+    guards: dict[Operation, Guard] = field(default_factory=dict)
     masked: int = 0
     always_masked: int = 0
     versioned: set[Operation] = field(default_factory=set)
@@ -98,7 +104,7 @@ class Forms:
             case k.Load() | k.LoadShared():
                 stride = self[op.operands[1]].stride
                 self.of[op.output] = SAME if stride == 0 and not self.whole_workgroup else VARYING
-                self._access(stride)
+                self._load(op, stride)
             case k.LoadBytes() if k.is_vector(op.output.type):
                 self._explicit(op)
             case k.LoadBytes():
@@ -124,6 +130,15 @@ class Forms:
     def _explicit(self, op: Operation) -> None:
         self.explicit = True
         self.of.update(dict.fromkeys(op.results, VARYING))
+
+    def _load(self, op: k.Load | k.LoadShared, stride: int | None) -> None:
+        guard = guard_of(op, lambda value: self[value].stride) if self.guarded and stride is None else None
+        if guard is not None:
+            self.guards[op] = guard
+        if guard is not None or (stride not in (0, 1) and not self._apart and is_near(stride, self.width)):
+            self.shuffled += 1
+            stride = 1
+        self._access(stride)
 
     def _access(self, stride: int | None) -> None:
         self.gathers += stride not in (0, 1)

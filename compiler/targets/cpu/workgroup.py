@@ -16,6 +16,7 @@ from orchestrion.compiler.kernel import dialect as k
 from orchestrion.schema.dtypes import FLOAT
 
 from .forms import VARYING, Form, Forms, has_barrier
+from .neighbours import conjuncts
 
 #: more lanes than a workgroup has: only values that no lane changes are then the same in all
 _WORKGROUP = 1 << 40
@@ -131,7 +132,7 @@ def _limited(op: Operation, analysis: Analysis) -> Segment | None:
     if not isinstance(op, k.If) or op.outputs or op.no.block.first is not op.no.block.last:
         return None
     limits, conditions, first_only = [], [], False
-    for value in _conjuncts(op.condition):
+    for value in conjuncts(op.condition):
         test = value.defining_op
         if analysis.is_common(value):
             conditions.append(value)
@@ -157,13 +158,6 @@ def _is_number(value: Value, analysis: Analysis) -> bool:
 
 def _is_zero(value: Value) -> bool:
     return isinstance(value.defining_op, k.Constant) and value.defining_op.bits == 0
-
-
-def _conjuncts(value: Value) -> list[Value]:
-    op = value.defining_op
-    if isinstance(op, k.Scalar) and op.primitive.name == "and" and str(value.type) == "i1":
-        return [part for operand in op.operands for part in _conjuncts(operand)]
-    return [value]
 
 
 def _split(pending: Sequence[Operation], branch: Operation) -> tuple[list[Operation], list[Operation]]:
@@ -212,6 +206,7 @@ class WorkgroupOps(ABC):
         self.masks, self.versions = masks, versions
         self.place: Value | None
         self.skipped: frozenset[Operation]
+        self.local_ids = [op.output for op in block.walk(k.LocalId)]
         self.place, self.skipped = flat_place(block, self.size) or (None, frozenset())
         self.analysis = Analysis(block, self.place)
         if self.place is not None and len(segments_of(list(filter(self._is_own, block)), self.analysis)) > 1:
@@ -268,7 +263,7 @@ class WorkgroupOps(ABC):
 
     def _is_left_out(self, op: k.If) -> bool:
         """Whether a branch without results needs products of pairs, which there are not."""
-        needed = any(isinstance(value.defining_op, k.HasPairProducts) for value in _conjuncts(op.condition))
+        needed = any(isinstance(value.defining_op, k.HasPairProducts) for value in conjuncts(op.condition))
         return needed and not self.pairs and not op.outputs
 
     def _is_in_left_out(self, op: Operation) -> bool:
@@ -303,9 +298,6 @@ class WorkgroupOps(ABC):
 
     def _must_keep(self, value: Value, own: set[Operation]) -> bool:
         return is_used_outside(value, own) and self.place is None
-
-    def _local_ids(self) -> list[Value]:
-        return [op.output for op in self.block.walk(k.LocalId)]
 
     def _needed(self, segment: Segment, kept: Sequence[Value]) -> list[Value]:
         """Values from outside that the ops of a segment use, and those of `kept`."""
@@ -344,7 +336,8 @@ class WorkgroupOps(ABC):
             return []
         loops = [op for op in ops if isinstance(op, k.For) and op.start]
         inner = [op for loop in loops for op in loop.walk()]
-        if best.gathers or best.masked or len(inner) > MOST_INTERLEAVED or not (loops or self.place is None):
+        plain = not (best.gathers or best.masked or best.shuffled) and len(inner) <= MOST_INTERLEAVED
+        if not plain or not (loops or self.place is None):
             return [best]
         sums = max((len(loop.start) for loop in loops), default=MOST_SUMS)
         counts = [count for count in INTERLEAVED if count <= 4 or count * sums <= MOST_SUMS]
@@ -371,8 +364,8 @@ class WorkgroupOps(ABC):
         return best
 
     def _visited(self, width: int, ops: Sequence[Operation], kept: Sequence[Value]) -> Forms:
-        places = [self.place] if self.place is not None else self._local_ids()
+        places = [self.place] if self.place is not None else self.local_ids
         seeds = {**dict.fromkeys(kept, VARYING), **dict.fromkeys(places, Form(1, width))}
-        forms = Forms(width, seeds)
+        forms = Forms(width, seeds, guarded=self.masks or self.versions)
         forms.visit(ops)
         return forms

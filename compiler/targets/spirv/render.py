@@ -173,6 +173,8 @@ class FunctionWords:
             return self._sign_extended(operands[0], subject, result)
         if name == "RoundEven" and subject.bits == 64:
             return self._rounded_to_even(operands[0], subject)
+        if name == "OpSelect" and (arm := _shared_arm(op)):
+            operands[arm] = self._hidden(operands[arm], result)
         floats = FLOAT in (subject.kind, result.kind) and name not in ("OpBitcast", "OpSelect")
         make = self._exact if floats else self._make
         return make(name, self.a.scalar(result), *operands)
@@ -198,6 +200,13 @@ class FunctionWords:
         some = self._exact("OpFOrdGreaterThan", truth, size, self._zero(dtype))
         small = self._exact("OpFOrdLessThan", truth, size, magic)
         return self._make("OpSelect", number, self._make("OpLogicalAnd", truth, some, small), signed, value)
+
+    def _hidden(self, value: int, dtype: DType) -> int:
+        """A float that the driver does not recognise as the same value: its bits, with those of an unknown zero."""
+        bits = BY_NAME[f"ui{dtype.bits}"]
+        word, number = self.a.scalar(bits), self.a.scalar(dtype)
+        same = self._make("OpBitwiseOr", word, self._make("OpBitcast", word, value), self._zero(bits))
+        return self._make("OpBitcast", number, same)
 
     def _exact(self, name: str, result: int, *operands: int) -> int:
         made = self._make(name, result, *operands)
@@ -444,7 +453,34 @@ def _makes_floats(op: Operation) -> bool:
         return False
     subject, result = k.dtype_of(op.operands[-1]), k.dtype_of(op.output)
     name = instruction(op.primitive.name, subject, result)
-    return name in _TO_FLOAT or name == "RoundEven" and subject.bits == 64
+    return name in _TO_FLOAT or name == "RoundEven" and subject.bits == 64 or bool(_shared_arm(op))
+
+
+def _shared_arm(op: k.Scalar) -> int:
+    """The number of the operand y if a select of floats chooses between y and bits made of y, such as x with the sign
+    of y; else 0. Mesa (22.3) computes such a choice wrongly.
+    """
+    if op.name != "kernel.select" or k.dtype_of(op.output).kind != FLOAT:
+        return 0
+    _, yes, no = op.operands
+    return 1 if _stem(yes) in _parts(no) else 2 if _stem(no) in _parts(yes) else 0
+
+
+def _stem(value: Value) -> Value:
+    """The value of which this one is the bits or the magnitude."""
+    while isinstance(op := value.defining_op, k.Scalar) and op.name in ("kernel.bitcast", "kernel.abs"):
+        value = op.operands[0]
+    return value
+
+
+def _parts(value: Value) -> set[Value]:
+    """The values whose bits a float is put together from."""
+    combined = _stem(value).defining_op
+    if not isinstance(combined, k.Scalar) or combined.name not in ("kernel.or", "kernel.xor", "kernel.add"):
+        return set()
+    parts = [_stem(operand) for operand in combined.operands]
+    masked = [op for part in parts if isinstance(op := part.defining_op, k.Scalar) and op.name == "kernel.and"]
+    return {*parts, *(_stem(operand) for op in masked for operand in op.operands)}
 
 
 _TO_FLOAT = frozenset({"OpConvertSToF", "OpConvertUToF"})

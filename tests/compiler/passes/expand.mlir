@@ -215,38 +215,78 @@
   "func.func"() <{function_type = (tensor<3x9xi32>, tensor<4xui16>) -> (tensor<3x2xi32>, tensor<3x2xi32>, tensor<4x2xi8>, tensor<2xui32>), sym_name = "main"}> ({
   ^bb0(%0: tensor<3x9xi32>, %1: tensor<4xui16>):
     %2 = "stablehlo.iota"() <{iota_dimension = 1 : i64}> : () -> tensor<3x9xi32>
-    %3:2 = "stablehlo.sort"(%0, %2) <{dimension = 1 : i64, is_stable = true}> ({
-    ^bb0(%29: tensor<i32>, %30: tensor<i32>, %31: tensor<i32>, %32: tensor<i32>):
-      %33 = "stablehlo.compare"(%29, %30) <{comparison_direction = #stablehlo<comparison_direction GT>}> : (tensor<i32>, tensor<i32>) -> tensor<i1>
-      "stablehlo.return"(%33) : (tensor<i1>) -> ()
-    }) : (tensor<3x9xi32>, tensor<3x9xi32>) -> (tensor<3x9xi32>, tensor<3x9xi32>)
-    %4 = "stablehlo.slice"(%3#0) <{limit_indices = array<i64: 3, 2>, start_indices = array<i64: 0, 0>, strides = array<i64: 1, 1>}> : (tensor<3x9xi32>) -> tensor<3x2xi32>
-    %5 = "stablehlo.slice"(%3#1) <{limit_indices = array<i64: 3, 2>, start_indices = array<i64: 0, 0>, strides = array<i64: 1, 1>}> : (tensor<3x9xi32>) -> tensor<3x2xi32>
-    %6:2 = "chlo.top_k"(%0) <{k = 10 : i64}> : (tensor<3x9xi32>) -> (tensor<3x10xi32>, tensor<3x10xi32>)
-    %7 = "stablehlo.constant"() <{value = dense<0> : tensor<4xui16>}> : () -> tensor<4xui16>
-    %8 = "stablehlo.shift_right_logical"(%1, %7) : (tensor<4xui16>, tensor<4xui16>) -> tensor<4xui16>
-    %9 = "stablehlo.convert"(%8) : (tensor<4xui16>) -> tensor<4xui8>
-    %10 = "stablehlo.reshape"(%9) : (tensor<4xui8>) -> tensor<4x1xui8>
-    %11 = "stablehlo.constant"() <{value = dense<8> : tensor<4xui16>}> : () -> tensor<4xui16>
-    %12 = "stablehlo.shift_right_logical"(%1, %11) : (tensor<4xui16>, tensor<4xui16>) -> tensor<4xui16>
-    %13 = "stablehlo.convert"(%12) : (tensor<4xui16>) -> tensor<4xui8>
-    %14 = "stablehlo.reshape"(%13) : (tensor<4xui8>) -> tensor<4x1xui8>
-    %15 = "stablehlo.concatenate"(%10, %14) <{dimension = 1 : i64}> : (tensor<4x1xui8>, tensor<4x1xui8>) -> tensor<4x2xui8>
-    %16 = "stablehlo.bitcast_convert"(%15) : (tensor<4x2xui8>) -> tensor<4x2xi8>
-    %17 = "stablehlo.reshape"(%1) : (tensor<4xui16>) -> tensor<2x2xui16>
-    %18 = "stablehlo.slice"(%17) <{limit_indices = array<i64: 2, 1>, start_indices = array<i64: 0, 0>, strides = array<i64: 1, 1>}> : (tensor<2x2xui16>) -> tensor<2x1xui16>
-    %19 = "stablehlo.reshape"(%18) : (tensor<2x1xui16>) -> tensor<2xui16>
-    %20 = "stablehlo.convert"(%19) : (tensor<2xui16>) -> tensor<2xui32>
-    %21 = "stablehlo.constant"() <{value = dense<0> : tensor<2xui32>}> : () -> tensor<2xui32>
-    %22 = "stablehlo.shift_left"(%20, %21) : (tensor<2xui32>, tensor<2xui32>) -> tensor<2xui32>
-    %23 = "stablehlo.slice"(%17) <{limit_indices = array<i64: 2, 2>, start_indices = array<i64: 0, 1>, strides = array<i64: 1, 1>}> : (tensor<2x2xui16>) -> tensor<2x1xui16>
-    %24 = "stablehlo.reshape"(%23) : (tensor<2x1xui16>) -> tensor<2xui16>
-    %25 = "stablehlo.convert"(%24) : (tensor<2xui16>) -> tensor<2xui32>
-    %26 = "stablehlo.constant"() <{value = dense<16> : tensor<2xui32>}> : () -> tensor<2xui32>
-    %27 = "stablehlo.shift_left"(%25, %26) : (tensor<2xui32>, tensor<2xui32>) -> tensor<2xui32>
-    %28 = "stablehlo.or"(%22, %27) : (tensor<2xui32>, tensor<2xui32>) -> tensor<2xui32>
-    "some.use"(%6#0) : (tensor<3x10xi32>) -> ()
-    "func.return"(%4, %5, %16, %28) : (tensor<3x2xi32>, tensor<3x2xi32>, tensor<4x2xi8>, tensor<2xui32>) -> ()
+    %3 = "stablehlo.constant"() <{value = dense<-2147483648> : tensor<i32>}> : () -> tensor<i32>
+    %4 = "stablehlo.reduce"(%0, %3) <{dimensions = array<i64: 1>}> ({
+    ^bb0(%57: tensor<i32>, %58: tensor<i32>):
+      %59 = "stablehlo.maximum"(%57, %58) : (tensor<i32>, tensor<i32>) -> tensor<i32>
+      "stablehlo.return"(%59) : (tensor<i32>) -> ()
+    }) : (tensor<3x9xi32>, tensor<i32>) -> tensor<3xi32>
+    %5 = "stablehlo.broadcast_in_dim"(%4) <{broadcast_dimensions = array<i64: 0>}> : (tensor<3xi32>) -> tensor<3x9xi32>
+    %6 = "stablehlo.compare"(%0, %5) <{comparison_direction = #stablehlo<comparison_direction EQ>}> : (tensor<3x9xi32>, tensor<3x9xi32>) -> tensor<3x9xi1>
+    %7 = "stablehlo.constant"() <{value = dense<9> : tensor<3x9xi32>}> : () -> tensor<3x9xi32>
+    %8 = "stablehlo.select"(%6, %2, %7) : (tensor<3x9xi1>, tensor<3x9xi32>, tensor<3x9xi32>) -> tensor<3x9xi32>
+    %9 = "stablehlo.constant"() <{value = dense<2147483647> : tensor<i32>}> : () -> tensor<i32>
+    %10 = "stablehlo.reduce"(%8, %9) <{dimensions = array<i64: 1>}> ({
+    ^bb0(%57: tensor<i32>, %58: tensor<i32>):
+      %59 = "stablehlo.minimum"(%57, %58) : (tensor<i32>, tensor<i32>) -> tensor<i32>
+      "stablehlo.return"(%59) : (tensor<i32>) -> ()
+    }) : (tensor<3x9xi32>, tensor<i32>) -> tensor<3xi32>
+    %11 = "stablehlo.broadcast_in_dim"(%10) <{broadcast_dimensions = array<i64: 0>}> : (tensor<3xi32>) -> tensor<3x9xi32>
+    %12 = "stablehlo.compare"(%0, %5) <{comparison_direction = #stablehlo<comparison_direction LT>}> : (tensor<3x9xi32>, tensor<3x9xi32>) -> tensor<3x9xi1>
+    %13 = "stablehlo.compare"(%0, %5) <{comparison_direction = #stablehlo<comparison_direction EQ>}> : (tensor<3x9xi32>, tensor<3x9xi32>) -> tensor<3x9xi1>
+    %14 = "stablehlo.compare"(%2, %11) <{comparison_direction = #stablehlo<comparison_direction GT>}> : (tensor<3x9xi32>, tensor<3x9xi32>) -> tensor<3x9xi1>
+    %15 = "stablehlo.and"(%13, %14) : (tensor<3x9xi1>, tensor<3x9xi1>) -> tensor<3x9xi1>
+    %16 = "stablehlo.or"(%12, %15) : (tensor<3x9xi1>, tensor<3x9xi1>) -> tensor<3x9xi1>
+    %17 = "stablehlo.constant"() <{value = dense<-2147483648> : tensor<3x9xi32>}> : () -> tensor<3x9xi32>
+    %18 = "stablehlo.select"(%16, %0, %17) : (tensor<3x9xi1>, tensor<3x9xi32>, tensor<3x9xi32>) -> tensor<3x9xi32>
+    %19 = "stablehlo.constant"() <{value = dense<-2147483648> : tensor<i32>}> : () -> tensor<i32>
+    %20 = "stablehlo.reduce"(%18, %19) <{dimensions = array<i64: 1>}> ({
+    ^bb0(%57: tensor<i32>, %58: tensor<i32>):
+      %59 = "stablehlo.maximum"(%57, %58) : (tensor<i32>, tensor<i32>) -> tensor<i32>
+      "stablehlo.return"(%59) : (tensor<i32>) -> ()
+    }) : (tensor<3x9xi32>, tensor<i32>) -> tensor<3xi32>
+    %21 = "stablehlo.broadcast_in_dim"(%20) <{broadcast_dimensions = array<i64: 0>}> : (tensor<3xi32>) -> tensor<3x9xi32>
+    %22 = "stablehlo.compare"(%0, %21) <{comparison_direction = #stablehlo<comparison_direction EQ>}> : (tensor<3x9xi32>, tensor<3x9xi32>) -> tensor<3x9xi1>
+    %23 = "stablehlo.and"(%22, %16) : (tensor<3x9xi1>, tensor<3x9xi1>) -> tensor<3x9xi1>
+    %24 = "stablehlo.constant"() <{value = dense<9> : tensor<3x9xi32>}> : () -> tensor<3x9xi32>
+    %25 = "stablehlo.select"(%23, %2, %24) : (tensor<3x9xi1>, tensor<3x9xi32>, tensor<3x9xi32>) -> tensor<3x9xi32>
+    %26 = "stablehlo.constant"() <{value = dense<2147483647> : tensor<i32>}> : () -> tensor<i32>
+    %27 = "stablehlo.reduce"(%25, %26) <{dimensions = array<i64: 1>}> ({
+    ^bb0(%57: tensor<i32>, %58: tensor<i32>):
+      %59 = "stablehlo.minimum"(%57, %58) : (tensor<i32>, tensor<i32>) -> tensor<i32>
+      "stablehlo.return"(%59) : (tensor<i32>) -> ()
+    }) : (tensor<3x9xi32>, tensor<i32>) -> tensor<3xi32>
+    %28 = "stablehlo.reshape"(%4) : (tensor<3xi32>) -> tensor<3x1xi32>
+    %29 = "stablehlo.reshape"(%20) : (tensor<3xi32>) -> tensor<3x1xi32>
+    %30 = "stablehlo.concatenate"(%28, %29) <{dimension = 1 : i64}> : (tensor<3x1xi32>, tensor<3x1xi32>) -> tensor<3x2xi32>
+    %31 = "stablehlo.reshape"(%10) : (tensor<3xi32>) -> tensor<3x1xi32>
+    %32 = "stablehlo.reshape"(%27) : (tensor<3xi32>) -> tensor<3x1xi32>
+    %33 = "stablehlo.concatenate"(%31, %32) <{dimension = 1 : i64}> : (tensor<3x1xi32>, tensor<3x1xi32>) -> tensor<3x2xi32>
+    %34:2 = "chlo.top_k"(%0) <{k = 10 : i64}> : (tensor<3x9xi32>) -> (tensor<3x10xi32>, tensor<3x10xi32>)
+    %35 = "stablehlo.constant"() <{value = dense<0> : tensor<4xui16>}> : () -> tensor<4xui16>
+    %36 = "stablehlo.shift_right_logical"(%1, %35) : (tensor<4xui16>, tensor<4xui16>) -> tensor<4xui16>
+    %37 = "stablehlo.convert"(%36) : (tensor<4xui16>) -> tensor<4xui8>
+    %38 = "stablehlo.reshape"(%37) : (tensor<4xui8>) -> tensor<4x1xui8>
+    %39 = "stablehlo.constant"() <{value = dense<8> : tensor<4xui16>}> : () -> tensor<4xui16>
+    %40 = "stablehlo.shift_right_logical"(%1, %39) : (tensor<4xui16>, tensor<4xui16>) -> tensor<4xui16>
+    %41 = "stablehlo.convert"(%40) : (tensor<4xui16>) -> tensor<4xui8>
+    %42 = "stablehlo.reshape"(%41) : (tensor<4xui8>) -> tensor<4x1xui8>
+    %43 = "stablehlo.concatenate"(%38, %42) <{dimension = 1 : i64}> : (tensor<4x1xui8>, tensor<4x1xui8>) -> tensor<4x2xui8>
+    %44 = "stablehlo.bitcast_convert"(%43) : (tensor<4x2xui8>) -> tensor<4x2xi8>
+    %45 = "stablehlo.reshape"(%1) : (tensor<4xui16>) -> tensor<2x2xui16>
+    %46 = "stablehlo.slice"(%45) <{limit_indices = array<i64: 2, 1>, start_indices = array<i64: 0, 0>, strides = array<i64: 1, 1>}> : (tensor<2x2xui16>) -> tensor<2x1xui16>
+    %47 = "stablehlo.reshape"(%46) : (tensor<2x1xui16>) -> tensor<2xui16>
+    %48 = "stablehlo.convert"(%47) : (tensor<2xui16>) -> tensor<2xui32>
+    %49 = "stablehlo.constant"() <{value = dense<0> : tensor<2xui32>}> : () -> tensor<2xui32>
+    %50 = "stablehlo.shift_left"(%48, %49) : (tensor<2xui32>, tensor<2xui32>) -> tensor<2xui32>
+    %51 = "stablehlo.slice"(%45) <{limit_indices = array<i64: 2, 2>, start_indices = array<i64: 0, 1>, strides = array<i64: 1, 1>}> : (tensor<2x2xui16>) -> tensor<2x1xui16>
+    %52 = "stablehlo.reshape"(%51) : (tensor<2x1xui16>) -> tensor<2xui16>
+    %53 = "stablehlo.convert"(%52) : (tensor<2xui16>) -> tensor<2xui32>
+    %54 = "stablehlo.constant"() <{value = dense<16> : tensor<2xui32>}> : () -> tensor<2xui32>
+    %55 = "stablehlo.shift_left"(%53, %54) : (tensor<2xui32>, tensor<2xui32>) -> tensor<2xui32>
+    %56 = "stablehlo.or"(%50, %55) : (tensor<2xui32>, tensor<2xui32>) -> tensor<2xui32>
+    "some.use"(%34#0) : (tensor<3x10xi32>) -> ()
+    "func.return"(%30, %33, %44, %56) : (tensor<3x2xi32>, tensor<3x2xi32>, tensor<4x2xi8>, tensor<2xui32>) -> ()
   }) : () -> ()
 }) : () -> ()
 // -----

@@ -73,3 +73,38 @@
     "func.return"(%4, %5) : (tensor<f32>, tensor<16xf32>) -> ()
   }) : () -> ()
 }) : () -> ()
+// -----
+// passes: split-reductions
+// A dot of long vectors becomes a sum of products. A dot with two results stays.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<64x100xf32>, tensor<100x64xf32>, tensor<2x6400xf32>, tensor<6400xf32>) -> (tensor<f32>, tensor<2xf32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<64x100xf32>, %1: tensor<100x64xf32>, %2: tensor<2x6400xf32>, %3: tensor<6400xf32>):
+    %4 = "stablehlo.dot_general"(%0, %1) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [0, 1], rhs_contracting_dimensions = [1, 0]>}> : (tensor<64x100xf32>, tensor<100x64xf32>) -> tensor<f32>
+    %5 = "stablehlo.dot_general"(%2, %3) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}> : (tensor<2x6400xf32>, tensor<6400xf32>) -> tensor<2xf32>
+    "func.return"(%4, %5) : (tensor<f32>, tensor<2xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<64x100xf32>, tensor<100x64xf32>, tensor<2x6400xf32>, tensor<6400xf32>) -> (tensor<f32>, tensor<2xf32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<64x100xf32>, %1: tensor<100x64xf32>, %2: tensor<2x6400xf32>, %3: tensor<6400xf32>):
+    %4 = "stablehlo.transpose"(%1) <{permutation = array<i64: 1, 0>}> : (tensor<100x64xf32>) -> tensor<64x100xf32>
+    %5 = "stablehlo.multiply"(%0, %4) : (tensor<64x100xf32>, tensor<64x100xf32>) -> tensor<64x100xf32>
+    %6 = "stablehlo.constant"() <{value = dense<0.000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %7 = "stablehlo.reshape"(%5) : (tensor<64x100xf32>) -> tensor<1x6400x1xf32>
+    %8 = "stablehlo.reshape"(%7) : (tensor<1x6400x1xf32>) -> tensor<1x2x100x32x1xf32>
+    %9 = "stablehlo.reduce"(%8, %6) <{dimensions = array<i64: 2>}> ({
+    ^bb0(%13: tensor<f32>, %14: tensor<f32>):
+      %15 = "stablehlo.add"(%13, %14) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      "stablehlo.return"(%15) : (tensor<f32>) -> ()
+    }) : (tensor<1x2x100x32x1xf32>, tensor<f32>) -> tensor<1x2x32x1xf32>
+    %10 = "stablehlo.reduce"(%9, %6) <{dimensions = array<i64: 1, 2>}> ({
+    ^bb0(%13: tensor<f32>, %14: tensor<f32>):
+      %15 = "stablehlo.add"(%13, %14) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      "stablehlo.return"(%15) : (tensor<f32>) -> ()
+    }) : (tensor<1x2x32x1xf32>, tensor<f32>) -> tensor<1x1xf32>
+    %11 = "stablehlo.reshape"(%10) : (tensor<1x1xf32>) -> tensor<f32>
+    %12 = "stablehlo.dot_general"(%2, %3) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}> : (tensor<2x6400xf32>, tensor<6400xf32>) -> tensor<2xf32>
+    "func.return"(%11, %12) : (tensor<f32>, tensor<2xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()

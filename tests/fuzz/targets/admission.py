@@ -89,7 +89,7 @@ def one_input(data: bytes) -> None:
 
     files, digest, policy = _signed()
     try:
-        file = container.open_bytes(data, private=True)
+        file = container.open_bytes(data)
         module = decode(file)
         Admission(policy).check(module)
     except ModuleError as error:
