@@ -35,10 +35,8 @@ Callee = Callable[[k.Call, int], str]
 
 class Body:
     """The code of ops. `names`: value -> name of the scalar, vector or address. `callee`: finds functions. `level`:
-    None for code without vectors of its own. `sizes`: values made of dynamic sizes; LLVM would make them again in loops.
+    None for code without vectors of its own. `sizes`: values of dynamic sizes, which LLVM would move into loops.
     """
-
-    sizes: Container[Value] = ()
 
     def __init__(
         self,
@@ -50,6 +48,7 @@ class Body:
     ) -> None:
         self.code, self.forms, self.callee, self.level = code, forms, callee, level
         self.names, self.width = names, forms.width
+        self.sizes: Container[Value] = ()
         self.mask: str | None = None
 
     # values
