@@ -19,7 +19,6 @@ from math import prod
 from typing import ClassVar
 
 from orchestrion.compiler.flow.fusion_reads import BF16_SHIFT
-from orchestrion.compiler.flow.structure import fastest_axis
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import Shape, ceildiv, is_dynamic, numbers
 from orchestrion.compiler.kernel.body import Extents
@@ -29,11 +28,11 @@ from orchestrion.compiler.kernel.elements.axes import Axes
 from orchestrion.compiler.kernel.elements.index import Index, delinearize, linearize
 from orchestrion.compiler.kernel.elements.loops import BLOCK, Nest, Reduction, Scalars
 from orchestrion.compiler.kernel.elements.reductions import Factors
-from orchestrion.compiler.kernel.elements.rules import element_of, shape_of
+from orchestrion.compiler.kernel.elements.rules import element_of
 from orchestrion.compiler.kernel.products.blocks import DotBlock, Finish
 from orchestrion.compiler.kernel.products.dots import remember, together, vector_sums
 from orchestrion.compiler.kernel.products.grid import dot_places
-from orchestrion.compiler.kernel.products.operands import bf16_of, is_read, packed_tile
+from orchestrion.compiler.kernel.products.operands import bf16_of, is_read, lies_along, packed_tile
 from orchestrion.compiler.kernel.schedule import Schedule
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 
@@ -182,19 +181,13 @@ class PanelDot(DotBlock):
 
     def _panel(self, left: bool) -> Panel | None:
         """The panel of an operand of the block; None if it has none."""
-        b, dims, of_lhs = self.builder, self.dot.dimensions, left != self.transposed
-        if self.schedule.find("stage", "lhs" if of_lhs else "rhs") is None:
+        b, number = self.builder, int(left == self.transposed)
+        if self.schedule.find("stage", ("lhs", "rhs")[number]) is None:
             return None
-        operand, contract = (self.dot.lhs, dims.lhs_contract) if of_lhs else (self.dot.rhs, dims.rhs_contract)
-        axis, places, inside = self.slice
-        size, depth = self.rows if left else self.columns, places * inside
+        operand, contract = self.dot.sides[number]
+        size, depth = self.rows if left else self.columns, prod(self.slice[1:])
         array = b.shared(depth * size, element_of(self.dot.out))
-        size_of_last = self.sizes[axis] % places
-        last = 1 if is_dynamic(size_of_last) else int(size_of_last) or places
-        least = int(self.sizes[-1]) if inside > 1 else last
-        inner = next((axis for axis in reversed(contract) if shape_of(operand)[axis] != 1), None)
-        along = inner is not None and fastest_axis(operand) == inner
-        along = along and (is_dynamic(size_of_last) or least >= (self.schedule.workgroup_size if left else self.lanes))
+        along = lies_along(operand, contract) and self._fills_lanes(left)
         turned = (
             along
             and not left
@@ -202,7 +195,23 @@ class PanelDot(DotBlock):
             and is_read(bf16_of(operand) or operand, encoded=False)
             and element_of(operand) == element_of(self.dot.out)
         )
-        return Panel(b, array, size, depth, left and along, turned, least)
+        return Panel(b, array, size, depth, left and along, turned, self._least_places())
+
+    def _fills_lanes(self, left: bool) -> bool:
+        """Whether each slice has places for all invocations, or lanes of a vector, that copy neighbours along it; or
+        may have them, if its size is dynamic.
+        """
+        return self._last() is None or self._least_places() >= (self.schedule.workgroup_size if left else self.lanes)
+
+    def _last(self) -> int | None:
+        """The places of the last slice along the axis that slices divide; None if they depend on a dynamic size."""
+        axis, places, _ = self.slice
+        rest = self.sizes[axis] % places
+        return None if is_dynamic(rest) else int(rest) or places
+
+    def _least_places(self) -> int:
+        """The fewest places of a slice along its innermost axis."""
+        return int(self.sizes[-1]) if self.slice[2] > 1 else self._last() or 1
 
     def emit(self, finish: Finish) -> None:
         if self.has_strips and not self.is_sliced:
