@@ -30,6 +30,7 @@ from .exports import Export, Value
 from .function import Function
 from .growable_buffers import GrowableBuffer, ResultBuffers, declared_bytes
 from .memo_cache import MAX_ENTRIES
+from .result_memory import ResultMemory
 from .slots import Slot, is_readable, slot_over
 from .statistics import Log
 from .tensors import as_array, describe, describe_array, fits
@@ -39,14 +40,23 @@ Shapes = tuple[tuple[int, ...], ...]
 
 
 class _Slots:
-    """The slots of calls with the same argument shapes. An output slot is None until a call has returned its view."""
+    """The slots of calls with the same argument shapes. An output slot is None until a call has returned its view.
+    `memory`: that of large results, as in `Function`, as soon as the shapes of all results are known.
+    """
 
-    __slots__ = ("inputs", "outputs", "shapes")
+    __slots__ = ("inputs", "memory", "outputs", "shapes")
 
     def __init__(self, inputs: tuple[Slot, ...], results: int) -> None:
         self.inputs = inputs
         self.outputs: list[Slot | None] = [None] * results
         self.shapes: list[tuple[int, ...] | None] = [None] * results  #: shapes of results that stayed on the device
+        self.memory: tuple[ResultMemory | None, ...] | None = None
+
+    def close(self) -> None:
+        """Release the memory of results that no caller has."""
+        for memory in self.memory or ():
+            if memory is not None:
+                memory.close()
 
 
 class DynamicFunction(Function):
@@ -70,7 +80,7 @@ class DynamicFunction(Function):
 
     def release(self) -> None:
         super().release()
-        self._slot_cache.clear()
+        self._clear_slots()
         self._shapes = self._slots = None
         self._argument_buffers = self._result_buffers = self.context.result_buffers = None
 
@@ -81,10 +91,13 @@ class DynamicFunction(Function):
         """
         if not busy:
             self._shapes = self._slots = self._mapped_output = None
-            self._inputs, self._targets = (), ()
+            self._inputs, self._targets, self._result_memory = (), (), ()
         others = [shapes for shapes in self._slot_cache if shapes != self._shapes]
         for shapes in others:
-            self._slot_cache.pop(shapes, None)
+            self._slot_cache.pop(shapes).close()
+        for memory in self._result_memory:
+            if memory is not None:
+                memory.release()
         buffers: tuple[GrowableBuffer | ResultBuffers, ...] = ()
         if not busy and self._argument_buffers is not None and self._result_buffers is not None:
             buffers = (*self._argument_buffers, self._result_buffers)
@@ -113,7 +126,8 @@ class DynamicFunction(Function):
         found = self._slot_cache.use(shapes)
         if found is None:
             found = self._make_slots(arguments, shapes)
-            self._slot_cache.put(shapes, found, MAX_ENTRIES)
+            for _, evicted in self._slot_cache.put(shapes, found, MAX_ENTRIES):
+                evicted.close()
         self._shapes, self._slots, self._inputs = shapes, found, found.inputs
         self._set_targets(found)
         self._offer_result_buffers()
@@ -135,8 +149,13 @@ class DynamicFunction(Function):
 
     def _set_targets(self, slots: _Slots) -> None:
         self._targets = tuple([None if slot is None else slot.view for slot in slots.outputs])
+        known = [slot for slot in slots.outputs if slot is not None]
+        if slots.memory is None and len(known) == len(slots.outputs):
+            slots.memory = self._lendable_results(known)
+        self._result_memory = slots.memory or ()
         only = slots.outputs[0] if len(slots.outputs) == 1 else None
-        self._mapped_output = only if only is not None and is_readable(only) else None
+        is_mapped = only is not None and is_readable(only) and not self._result_memory
+        self._mapped_output = only if is_mapped else None
 
     def _shape(self, place: int, x: Any) -> tuple[int, ...]:
         """The shape of an argument that is not a NumPy array."""
@@ -158,20 +177,27 @@ class DynamicFunction(Function):
 
     def _input_slots(self, values: Sequence[Value]) -> tuple[Slot, ...]:
         if self._argument_buffers is None:
-            return tuple([self._slot(value, MemoryUse.INPUT) for value in values])
+            return tuple(
+                [self._importing(place, self._slot(value, MemoryUse.INPUT)) for place, value in enumerate(values)]
+            )
         device = self.context.device
         assert device is not None
         found = []
-        for growable, value in zip(self._argument_buffers, values, strict=True):
+        for place, (growable, value) in enumerate(zip(self._argument_buffers, values, strict=True)):
             size = value.dtype.itemsize * prod(value.shape)
             buffer = growable.find(size)
             if buffer is None:
-                self._slot_cache.clear()  # cached slots refer to the buffer that is released
+                self._clear_slots()  # cached slots refer to the buffer that is released
                 self._shapes = self._slots = None
                 self._inputs = ()
                 buffer = growable.grow(device, size)
-            found.append(slot_over(BufferView(buffer, value.dtype, value.shape)))
+            found.append(self._importing(place, slot_over(BufferView(buffer, value.dtype, value.shape))))
         return tuple(found)
+
+    def _clear_slots(self) -> None:
+        for slots in self._slot_cache.values():
+            slots.close()
+        self._slot_cache.clear()
 
     def _collect(
         self, results: tuple[Any, ...], passed: Sequence[BufferView | None], lent: dict[BufferView, Array]
@@ -214,8 +240,8 @@ class DynamicFunction(Function):
         if self._result_buffers is not None and self._result_buffers.has_grown:
             self._result_buffers.has_grown = False
             shapes = self._shapes
-            is_cached = shapes is not None and self._slot_cache.use(shapes) is slots
-            self._slot_cache.clear()  # slots of other shapes refer to buffers that were released
+            is_cached = shapes is not None and self._slot_cache.pop(shapes, None) is slots
+            self._clear_slots()  # slots of other shapes refer to buffers that were released
             if shapes is not None and is_cached:
                 self._slot_cache.put(shapes, slots, MAX_ENTRIES)
         self._set_targets(slots)

@@ -327,7 +327,10 @@ class Function:
         self._inputs = tuple([self._input(place) for place in range(len(self.export.arguments))])
         self._outputs = tuple([self._slot(value, MemoryUse.OUTPUT) for value in self.export.results])
         self._targets = tuple([slot.view for slot in self._outputs])
-        self._result_memory = self._lendable_results()
+        self._result_memory = self._lendable_results(self._outputs)
+        for memory in self._result_memory:
+            if memory is not None:
+                self.context.on_memory_pressure(memory.release)
         is_mapped = len(self._outputs) == 1 and is_readable(self._outputs[0]) and not self._result_memory
         self._mapped_output = self._outputs[0] if is_mapped else None
         self._ready = True
@@ -366,8 +369,11 @@ class Function:
             self.release()  # before the context, which counts the memory that is not released
 
     def _input(self, place: int) -> Slot:
+        """The slot of an argument."""
+        return self._importing(place, self._slot(self.export.arguments[place], MemoryUse.INPUT))
+
+    def _importing(self, place: int, slot: Slot) -> Slot:
         """The slot of an argument; without elements if `_argument` may import its arrays."""
-        slot = self._slot(self.export.arguments[place], MemoryUse.INPUT)
         return slot._replace(elements=None) if self._imports(place, slot.nbytes, REPEATED_BYTES) else slot
 
     def _imports(self, place: int, nbytes: int, least: int = IMPORT_BYTES) -> bool:
@@ -375,19 +381,17 @@ class Function:
         large = nbytes >= least and place not in self.export.aliases
         return large and self.device.info.limits.uses_host_addresses
 
-    def _lendable_results(self) -> tuple[ResultMemory | None, ...]:
-        """The memory of each large result, on a device that works on the host's memory. Empty if no result is large.
-        A result that the program may compute in the memory of an argument has none.
+    def _lendable_results(self, outputs: Sequence[Slot]) -> tuple[ResultMemory | None, ...]:
+        """The memory of each large result, on a device that works on the host's memory. `outputs`: the slots of the
+        results. Empty if no result is large. A result that the program may compute in the memory of an argument has
+        none.
         """
         if not self.device.info.limits.uses_host_addresses:
             return ()
         found: list[ResultMemory | None] = []
-        for slot, alias in zip(self._outputs, self.export.aliases, strict=True):
+        for slot, alias in zip(outputs, self.export.aliases, strict=True):
             is_lent = slot.nbytes >= RESULT_BYTES and alias not in range(len(self._inputs))
             found.append(ResultMemory(slot.view.dtype, slot.shape) if is_lent else None)
-        for memory in found:
-            if memory is not None:
-                self.context.on_memory_pressure(memory.release)
         return tuple(found) if any(found) else ()
 
     def _lend_results(self) -> tuple[tuple[BufferView | None, ...], dict[BufferView, Array]]:

@@ -26,6 +26,7 @@ from orchestrion.compiler.ir.dims import (
     bounds,
     dim_max,
     floordiv,
+    is_dynamic,
     mod,
     substitute,
     symbols_of,
@@ -142,7 +143,31 @@ def _reshaped(shape: Shape, out: Shape) -> Read:
     if [size for size in shape if size != 1] == [size for size in out if size != 1]:  # no arithmetic
         rest = iter([point for point, size in zip(identity(out), out, strict=True) if size != 1])
         return Read(tuple(0 if size == 1 else next(rest) for size in shape))
-    return Read(delinearized(linear(identity(out), out), shape))
+    points = identity(out)
+    if not is_dynamic(*out):
+        return Read(delinearized(linear(points, out), shape))
+    groups = aligned(shape, out)
+    return Read(tuple(one for own, new in groups for one in delinearized(linear(points[new], out[new]), shape[own])))
+
+
+def aligned(shape: Shape, out: Shape) -> list[tuple[slice, slice]]:
+    """Groups of neighbouring axes of two shapes with equally many elements in all, as short as can be: a group has as
+    many elements in both. A reshape keeps the positions in each group.
+    """
+    groups, (first, start), (i, j) = list[tuple[slice, slice]](), (0, 0), (0, 0)
+    while i < len(shape) or j < len(out):
+        left, right = prod(shape[first:i]), prod(out[start:j])
+        if j == len(out) or (i < len(shape) and typical(left) <= typical(right)):
+            i += 1
+        else:
+            j += 1
+        if prod(shape[first:i]) == prod(out[start:j]):
+            groups.append((slice(first, i), slice(start, j)))
+            first, start = i, j
+    if groups and (first, start) != (i, j):  # axes of one place
+        own, new = groups.pop()
+        groups.append((slice(own.start, i), slice(new.start, j)))
+    return groups or [(slice(0, i), slice(0, j))]
 
 
 @lru_cache(_REMEMBERED)

@@ -24,6 +24,7 @@ from orchestrion.compiler.ir.dims import Shape, Size, dim_max, is_dynamic
 from orchestrion.compiler.ir.locations import UNKNOWN
 from orchestrion.compiler.kernel.elements.encodings import stored_shape
 from orchestrion.compiler.kernel.elements.rules import shape_of
+from orchestrion.compiler.kernel.elementwise.dynamic_rows import DynamicRows
 from orchestrion.compiler.kernel.elementwise.padded_lines import PaddedLines
 from orchestrion.compiler.kernel.elementwise.result_lines import ResultLines
 from orchestrion.compiler.kernel.elementwise.transposed import Across
@@ -207,6 +208,11 @@ class Body:
         if self.kind != "elementwise" or len(self.outputs) != 1 or self.outputs[0].binding in self.inputs.values():
             return None
         return PaddedLines.of(self.outputs[0].value)
+
+    @cached_property
+    def dynamic_rows(self) -> DynamicRows | None:
+        """The rows of dynamic size of an elementwise body; None if it has none."""
+        return DynamicRows.of(self.results) if self.kind == "elementwise" else None
 
     @cached_property
     def lines(self) -> ResultLines | None:

@@ -22,12 +22,19 @@ from orchestrion.compiler.kernel.patterns.elements import (
     lines_of_padding,
     lines_of_results,
     lines_of_windows,
+    rows_of_elements,
     run_of_elements,
     transposed_elements,
 )
 from orchestrion.compiler.kernel.patterns.few_rows import few_rows_dot
 from orchestrion.compiler.kernel.patterns.pairs import pair_panel_dot
-from orchestrion.compiler.kernel.patterns.panels import byte_panel_dot, depthwise_dot, panel_dot, winograd_dot
+from orchestrion.compiler.kernel.patterns.panels import (
+    byte_panel_dot,
+    depthwise_dot,
+    narrow_panels,
+    panel_dot,
+    winograd_dot,
+)
 from orchestrion.compiler.kernel.patterns.rows import ELEMENTS_PER_WORKGROUP, schedules_of_rows
 from orchestrion.compiler.kernel.patterns.task import (
     FEW_ROWS_TILE,
@@ -229,13 +236,14 @@ def shared_reduction(task: Task) -> Schedule | None:
         return None  # in native code, invocations are lanes of vectors, which load neighbours in memory
     length, adds_vectors = body.extents["k"], _adds_vectors(task)
     lanes = lanes_per_reduction(task.results) if is_dynamic(length) else REDUCTION_LANES
-    if not task.is_long_and_few and longest(length, machine) <= max_elements(machine):
+    in_vectors = adds_vectors and is_dynamic(length) and bounds(length)[1] > LONG_REDUCTION
+    if not in_vectors and not task.is_long_and_few and longest(length, machine) <= max_elements(machine):
         if is_dynamic(length) or length < LONG_REDUCTION or not (task.leaves_units_idle or adds_vectors):
             return None
         if not task.reduces_neighbours:
             return _columns_beside(task)
         lanes = machine.subgroup
-    if adds_vectors and not is_dynamic(length):
+    if adds_vectors:
         lanes = REDUCTION_VECTORS * machine.simd
     return Schedule.of(Step("bind", "grid", "workgroup"), Step("reduce", "k", "tree", lanes)) if lanes > 1 else None
 
@@ -298,6 +306,7 @@ PATTERNS: Final[tuple[tuple[str, Callable[[Task], Schedule | None]], ...]] = (
     ("tiled dot", tiled_dot),
     ("transposed elements", transposed_elements),
     ("lines of padding", lines_of_padding),
+    ("rows of elements", rows_of_elements),
     ("shared reduction", shared_reduction),
     ("lines of results", lines_of_results),
     ("each element", each_element),
@@ -315,6 +324,8 @@ def _specialized(task: Task, name: str, schedule: Schedule) -> Choice:
         missed = f"dispatches with {_size(task, small)} have no kernel of their own on this machine"
         small = None
     special = [] if small is None else [_small_schedule(task, small)]
+    if name == "panel dot":
+        special = [narrow_panels(schedule, step) for step in schedule.named("assume")]
     if name != "tiled dot" or task.tile is None:
         return Choice(schedule, tuple(special), missed)
     rows, columns = task.tile

@@ -46,6 +46,7 @@ from orchestrion.compiler.kernel.products.grid import (
 )
 from orchestrion.compiler.kernel.products.staged import staged_results
 from orchestrion.compiler.kernel.products.winograd import SquareDot
+from orchestrion.compiler.kernel.rows.kernel import Row
 from orchestrion.compiler.kernel.rows.registers import emit_rows
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
 from orchestrion.compiler.stablehlo.ops.indexing import DynamicSlice, DynamicUpdateSlice
@@ -183,12 +184,16 @@ class Kernel:
                 self._write(outputs, [self._places(stored_shape(one.value), number, size) for one in outputs])
 
     def _line(self, number: Value, exists: Value) -> None:
-        """An element of a line of every result, or a padded line."""
+        """An element of a line of every result, a padded line, or a row of dynamic size."""
         b, body, schedule = self.builder, self.body, self.schedule
         if body.padding is not None:
             (output,) = body.outputs
             with b.when(exists):
                 body.padding.emit(self.elemental, schedule.workgroup_size, number, partial(self._store_line, output))
+        elif body.dynamic_rows is not None:
+            row = Row(self.elemental, body.ops, body.dynamic_rows.count, number, schedule.workgroup_size)
+            with b.when(exists):
+                row.emit([(one.value, self._storing(one)) for one in body.outputs], b.const(True, "i1"))
         else:
             assert body.lines is not None
             at, is_inside = body.lines.place(b, schedule, number)

@@ -93,7 +93,7 @@ def _unknown(body: Body, schedule: Schedule) -> Iterator[str]:
         known = [*body.extents]
         if step.name == "bind":
             shared = {"contraction": (*DOT, "e"), "reduction": ("e",), ATTENTION: ("k", "m", "n")}.get(
-                body.kind, "e" if (body.padding or body.lines) is not None else ""
+                body.kind, "e" if (body.padding or body.lines or body.dynamic_rows) is not None else ""
             )
             known = ["grid", *(dim for dim in shared if dim in body.extents)]
         elif step.name == "stage":
@@ -216,9 +216,9 @@ def _elements(body: Body, schedule: Schedule) -> Iterator[str]:
 def _result_lines(body: Body, schedule: Schedule) -> Iterator[str]:
     """Lines of results."""
     lines, size, guard = body.lines, schedule.local("e"), schedule.find("guard", "e")
-    if lines is None:
+    if lines is None and body.dynamic_rows is None:
         yield f"bind(e, local, {size}): the results have no lines of one known shape"
-    elif guard is not None and (guard.how != "shift" or lines.replaces or lines.length < size):
+    elif guard is not None and (guard.how != "shift" or lines is None or lines.replaces or lines.length < size):
         yield f"{guard}: a part of a line is moved back, if the line is as long and no result may replace an operand"
 
 
@@ -317,11 +317,13 @@ def _panels(dot: DotGeneral, schedule: Schedule, machine: Machine) -> Iterator[s
         yield f"{out}: results are computed in vectors along m or n"
     elif width < lanes and lanes % width:
         yield f"{out}: {lanes} invocations take whole rows of {width} results"
-    if any(how not in (("shift", "pad") if dim == across else ("clamp",)) for dim, how in guards.items()):
-        yield f"{out}: the last tile is padded or moved back along the vectors, and clamped along the other dimension"
-    if not (sizes := contracted(dot)) or is_dynamic(prod(sizes)) or not prod(sizes):
-        yield f"{out}: the number of products is known and not 0"
-    elif out.how == "stream" and (steps or len(sizes) > 1 or BLOCK % out.count):
+    is_panel = any(step.dim == ("lhs" if across == "m" else "rhs") for step in steps)
+    along = ("shift", "pad", "clamp") if is_panel else ("shift", "pad")
+    if any(how not in (along if dim == across else ("clamp",)) for dim, how in guards.items()):
+        yield f"{out}: the last tile is moved back, padded, or clamped in a panel along the vectors, else clamped"
+    if not (sizes := contracted(dot)) or prod(sizes) == 0:
+        yield f"{out}: the number of products is not 0"
+    elif out.how == "stream" and (steps or len(sizes) > 1 or is_dynamic(*sizes) or BLOCK % out.count):
         yield f"{out}: passes add a power of two of products, {BLOCK} at most, along one axis, of operands in memory"
     elif out.how == "panel" and not slice_of(dot, out.count)[1]:
         yield f"{out}: a block of a sum of {prod(sizes)} products has more elements"
@@ -492,7 +494,8 @@ def _rows(body: Body, schedule: Schedule) -> Iterator[str]:
     stage = schedule.find("stage", "k")
     used = parts_bytes(body.ops, schedule.lanes)
     if stage is None:
-        used = shared_row_bytes(body.ops, body.rows, body.results, schedule.lanes)
+        most = schedule.range_of("k")[1]
+        used = shared_row_bytes(body.ops, body.rows, body.results, schedule.lanes, most)
     if used > MAX_SHARED_BYTES:
         yield f"rows take {used} bytes of shared memory; every device has {MAX_SHARED_BYTES}"
     if stage is None:

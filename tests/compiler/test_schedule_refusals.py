@@ -243,12 +243,12 @@ CASES: list[tuple[str, list[str], str] | tuple[str, list[str], str, str]] = [
     ),
     (
         "dot", [panels("stage(out, panel, 64)", more=", guard(n, clamp)")],
-        "stage(out, panel, 64): the last tile is padded or moved back along the vectors, and clamped along the "
-        "other dimension", "cpu",
+        "stage(out, panel, 64): the last tile is moved back, padded, or clamped in a panel along the vectors, "
+        "else clamped", "cpu",
     ),
     (
         "outer product", [panels("stage(out, panel, 64)")],
-        "stage(out, panel, 64): the number of products is known and not 0", "cpu",
+        "stage(out, panel, 64): the number of products is not 0", "cpu",
     ),
     (
         "dot of two axes", [panels("stage(out, panel, 2), stage(rhs, panel)")],

@@ -7,7 +7,7 @@ seen to be needed. One in four is then changed in a step, which mostly makes it 
 import random
 from dataclasses import dataclass, replace
 
-from orchestrion.compiler.ir.dims import Dim, bounds
+from orchestrion.compiler.ir.dims import Dim, bounds, is_dynamic
 from orchestrion.compiler.kernel.body import DIMENSIONS, Body
 from orchestrion.compiler.kernel.dialect import VECTOR_LANES
 from orchestrion.compiler.kernel.elements.encodings import stored_shape
@@ -147,7 +147,7 @@ def _rows(rng: random.Random, body: Body) -> list[Step]:
 def _tiled(rng: random.Random, body: Body, machine: Machine, assumed: list[Step]) -> list[Step]:
     """Tiles of a dot: of an invocation, of a workgroup whose invocations divide them, or staged."""
     static = not isinstance(body.extents["k"], Dim)
-    if machine.panel_bytes and static and _may_have_panels(body) and rng.random() < 0.5:
+    if machine.panel_bytes and _may_have_panels(body) and rng.random() < 0.5:
         return _panels(rng, body)
     way = rng.choice(("invocation", "invocation", "local", "staged"))
     if way == "staged" and static:
@@ -175,31 +175,35 @@ def _tiled(rng: random.Random, body: Body, machine: Machine, assumed: list[Step]
 
 def _may_have_panels(body: Body) -> bool:
     assert body.hero is not None
-    return bounds(body.extents["n"])[0] > 1 and element_of(body.hero.results[0]).startswith("f")
+    wide = bounds(body.extents["n"])[0] > 1 or is_dynamic(body.extents["n"])
+    return wide and element_of(body.hero.results[0]).startswith("f")
 
 
 def _panels(rng: random.Random, body: Body) -> list[Step]:
     """Blocks of a workgroup with panels of none, one or both operands, or with passes along rows, and vectors along
-    either side.
+    either side. Blocks of a dynamic number of columns have a panel of these.
     """
     across = rng.choice([dim for dim in "mn" if bounds(body.extents[dim])[0] > 1] or ["n"])
+    ragged, deep = is_dynamic(body.extents[across]), is_dynamic(body.extents["k"])
     down = "mn".replace(across, "")
     assert isinstance(body.hero, DotGeneral)
-    if reads_along(body.hero) and rng.random() < 0.5:
+    if not (ragged or deep) and reads_along(body.hero) and rng.random() < 0.5:
         return _lane_sums(rng, body, down, across)
     columns = rng.choice(
-        [count for count in (2, 4, 8, 12, 16, 24, 32) if count <= bounds(body.extents[across])[0]] or [2]
+        [count for count in (2, 4, 8, 12, 16, 24, 32) if ragged or count <= bounds(body.extents[across])[0]] or [2]
     )
     groups = rng.choice([count for count in (1, 1, 2, 4) if count * columns <= bounds(body.extents[across])[0]] or [1])
     sizes = {down: rng.choice((1, 2, 3, 5, 8)), across: columns}
     local = {down: rng.choice((1, 2, 4, 8, 16)), across: groups}
     staged = [operand for operand in ("lhs", "rhs") if rng.random() < 0.6]
-    ways = {down: "clamp", across: "shift"}
+    of_columns = {"m": "lhs", "n": "rhs"}[across]
+    staged = sorted({*staged, of_columns}) if ragged else staged
+    ways = {down: "clamp", across: "clamp" if ragged else "shift"}
     tile = packed_tile(body.hero, "mn".index(across))
-    if tile is not None and tile % columns == 0 and groups == 1 and {"m": "lhs", "n": "rhs"}[across] not in staged:
+    if tile is not None and tile % columns == 0 and groups == 1 and of_columns not in staged:
         ways[across] = "pad"
     stages = [Step("stage", "out", "stream", rng.choice((1, 4, 8, 32)))]
-    if len(contracted(body.hero)) != 1 or rng.random() < 0.7:
+    if ragged or deep or len(contracted(body.hero)) != 1 or rng.random() < 0.7:
         stages = [
             Step("stage", "out", "panel", rng.choice((16, 64, 100, 200))),
             *(Step("stage", operand, "panel") for operand in staged),

@@ -8,8 +8,9 @@ in range.
 from collections.abc import Hashable, Sequence
 from math import gcd
 
+from orchestrion.compiler.flow.structure import aligned
 from orchestrion.compiler.ir.core import Block, Value
-from orchestrion.compiler.ir.dims import Dim, Shape, Size, dim_max, is_less
+from orchestrion.compiler.ir.dims import Dim, Shape, Size, dim_max, is_dynamic, is_less
 from orchestrion.compiler.kernel.code.affine import Sum, added, emit, sum_of
 from orchestrion.compiler.kernel.code.builder import KernelBuilder
 
@@ -67,11 +68,23 @@ class Index:
         if shape == self.shape:
             return self
         self._forget()
+        if self._coordinates is not None and is_dynamic(*shape) and len(groups := aligned(shape, self.shape)) > 1:
+            return Index(self.builder, shape, self._by_groups(shape, groups), self._linear)
         if self._coordinates is None or _without_ones(shape) != _without_ones(self.shape):
             return Index(self.builder, shape, None, self.linear)
         rest = iter([c for c, size in zip(self._coordinates, self.shape, strict=True) if size != 1])
         coordinates = [self.builder.index(0) if size == 1 else next(rest) for size in shape]
         return Index(self.builder, shape, coordinates, self._linear)
+
+    def _by_groups(self, shape: Shape, groups: Sequence[tuple[slice, slice]]) -> list[Value]:
+        """The coordinates in a tensor of another shape, without divisions where groups of axes stay as they are."""
+        b, coordinates = self.builder, self._coordinates
+        assert coordinates is not None
+        return [
+            one
+            for own, new in groups
+            for one in delinearize(b, linearize(b, coordinates[new], self.shape[new]), shape[own])
+        ]
 
 
 def _without_ones(shape: Shape) -> Shape:

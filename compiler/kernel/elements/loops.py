@@ -16,6 +16,7 @@ from math import prod
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import Shape, Size, is_dynamic, numbers
+from orchestrion.compiler.ir.dims import bounds as bounds_of
 from orchestrion.compiler.kernel.code.builder import KernelBuilder
 from orchestrion.compiler.kernel.machine import Machine
 from orchestrion.compiler.kernel.reduction_limits import (
@@ -166,9 +167,9 @@ def _nest_iterations(sizes: tuple[int, ...]) -> int:
     return total
 
 
-def _per_block(sizes: tuple[int, ...], level: int, width: int = 1) -> int:
-    """Iterations along an axis that make a block, of elements or of blocks of the inner axes."""
-    inside = prod(sizes[level + 1 :]) * width
+def _per_block(sizes: Shape, level: int, width: int = 1) -> int:
+    """Iterations along an axis that make a block, of elements or of blocks of the inner axes, of static sizes."""
+    inside = prod(numbers(sizes[level + 1 :])) * width
     return BLOCK if inside >= BLOCK else max(BLOCK // inside, 1)
 
 
@@ -188,7 +189,7 @@ class Nest:
         return prod(numbers(self.reduction.sizes[level:])) * self.reduction.width
 
     def _per_block(self, level: int) -> int:
-        return _per_block(numbers(self.reduction.sizes), level, self.reduction.width)
+        return _per_block(self.reduction.sizes, level, self.reduction.width)
 
     def axis(self, level: int, outer: Sequence[Value], start: Sequence[Value]) -> Scalars:
         """Combines `start` with all elements at the place `outer` of the outer axes."""
@@ -207,7 +208,8 @@ class Nest:
         `start`: the values of earlier ranges, which are combined with whole blocks of this one.
         """
         level = len(outer)
-        blocks = self._inside(level + 1) >= BLOCK and self.reduction.sizes[level] <= BLOCK  # a block per place
+        few = bounds_of(self.reduction.sizes[level])[1] <= BLOCK
+        blocks = few and self._inside(level + 1) >= BLOCK  # a block per place
         if start is not None and (blocks or bounds[2] > self._per_block(level)):
             return (yield from self._range(level, outer, bounds, start()))
         found = yield from self._range(level, outer, bounds, self._neutral())
@@ -224,7 +226,7 @@ class Nest:
             length *= BLOCK
         loop = b.begin_loop(lower, upper, b.index(length), start)
         end = b.op("add", loop.index, b.index(length))
-        if self.reduction.sizes[level] % length:
+        if self.reduction.sizes[level] % length != 0:
             end = b.op("minimum", end, upper)
         block = yield from self._range(level, outer, (loop.index, end, length), self._neutral())
         return b.end_loop(loop, (yield from self.reduction.combine(loop.carried, block)))

@@ -140,7 +140,8 @@ def parts_of(
     which is the fastest way to read memory if the reducer is commutative.
     """
     b, count = elemental.builder, reduction.count
-    if b.machine.lanes and beside == 1 and not in_order and not is_dynamic(count) and lanes <= count <= lanes * BLOCK:
+    fits = reduction.neutral is not None if is_dynamic(count) else lanes <= count <= lanes * BLOCK
+    if b.machine.lanes and beside == 1 and not in_order and fits:
         return _lane_parts(elemental, op, reduction, lanes, *lane_ranges(count, lanes))
     arrays = [b.shared(lanes * beside, dtype) for dtype in reduction.types(op.results)]
     number = part_of(b, beside)
@@ -157,9 +158,11 @@ def parts_of(
     return Parts(elemental, reduction, arrays, parts, lanes if is_dynamic(parts) else parts, beside=beside).few()
 
 
-def _lane_parts(elemental: Elemental, op: Operation, reduction: Reduction, lanes: int, whole: int, rest: int) -> Parts:
-    """The parts of a reduction of static length and free order: of `whole` elements that all invocations share evenly,
-    and of the `rest`.
+def _lane_parts(
+    elemental: Elemental, op: Operation, reduction: Reduction, lanes: int, whole: Size, rest: Size
+) -> Parts:
+    """The parts of a reduction of free order: of `whole` elements that all invocations share evenly, and of the `rest`.
+    If their number is dynamic, an invocation combines blocks of `BLOCK` of its elements.
     """
     b = elemental.builder
     arrays = [b.shared(lanes, dtype) for dtype in reduction.types(op.results)]
@@ -167,12 +170,19 @@ def _lane_parts(elemental: Elemental, op: Operation, reduction: Reduction, lanes
     lower = first
     if start is None:
         start, lower = elemental.run(reduction.at(b, first)), b.op("add", first, b.index(lanes))
-    loop = b.begin_loop(lower, b.index(whole), b.index(lanes), start)
+    block = b.begin_loop(b.index(0), b.index(whole), b.index(lanes * BLOCK), start) if is_dynamic(whole) else None
+    upper = b.index(whole)
+    if block is not None:
+        lower = b.op("add", block.index, first)
+        upper = b.op("minimum", b.op("add", block.index, b.index(lanes * BLOCK)), upper)
+    loop = b.begin_loop(lower, upper, b.index(lanes), start)
     element = elemental.run(reduction.at(b, loop.index))
     values = b.end_loop(loop, elemental.run(reduction.combine(loop.carried, element)))
+    if block is not None:
+        values = b.end_loop(block, elemental.run(reduction.combine(block.carried, values)))
     store_part(elemental, values, arrays, b.local_id())
     parts = Parts(elemental, reduction, arrays, lanes, lanes, True)
-    if rest:
+    if rest != 0:
         with b.when(b.op("compare_lt", b.local_id(), b.word(rest))):
             element = elemental.run(reduction.at(b, b.op("add", first, b.index(whole))))
             values = elemental.run(reduction.combine(parts.load(b.local_id()), element))
@@ -181,7 +191,7 @@ def _lane_parts(elemental: Elemental, op: Operation, reduction: Reduction, lanes
     return parts.few()
 
 
-def lane_ranges(count: int, lanes: int) -> tuple[int, int]:
+def lane_ranges(count: Size, lanes: int) -> tuple[Size, Size]:
     """The elements that all invocations share evenly, and those that remain."""
     return count // lanes * lanes, count % lanes
 

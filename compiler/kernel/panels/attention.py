@@ -14,7 +14,7 @@ from math import prod
 
 from orchestrion.compiler.flow.attention_bodies import Attention
 from orchestrion.compiler.ir.core import Value
-from orchestrion.compiler.ir.dims import ceildiv
+from orchestrion.compiler.ir.dims import ceildiv, numbers
 from orchestrion.compiler.kernel.body import Extents, reduced
 from orchestrion.compiler.kernel.elements.elemental import ElementalCode
 from orchestrion.compiler.kernel.elements.index import Index
@@ -88,7 +88,8 @@ class WeightedDot(PanelDot):
     def _panel(self, left: bool) -> Panel | None:
         if not left:
             return super()._panel(left)
-        return Panel(self.builder, self.array, self.rows, prod(self.sizes), deep=True, turned=False, whole=True)
+        places = prod(numbers(self.sizes))
+        return Panel(self.builder, self.array, self.rows, places, deep=True, turned=False, whole=True)
 
 
 @dataclass

@@ -48,19 +48,24 @@ def slice_of(dot: DotGeneral, depth: int) -> tuple[int, int, int]:
     """The contracted axis that slices of up to `depth` elements divide, their places along it, and the elements per
     place: those of the inner axes. A slice has one place of each outer axis. Slices are about equal, and end at the end
     of a block of the sum. `depth` 0: the slice is everything. The places are 0 if a block has more elements than a
-    slice.
+    slice. The axes inside of the one that slices divide have static sizes; slices of a dynamic one are as long as they
+    can be.
     """
-    sizes = numbers(contracted(dot))
-    if not depth or depth >= prod(sizes):
-        return 0, sizes[0], prod(sizes[1:])
-    axis = next(axis for axis in range(len(sizes)) if prod(sizes[axis + 1 :]) <= max(depth, BLOCK - 1))
-    size, inside = sizes[axis], prod(sizes[axis + 1 :])
+    sizes = contracted(dot)
+    if not is_dynamic(*sizes) and (not depth or depth >= prod(sizes)):
+        return 0, int(sizes[0]), prod(numbers(sizes[1:]))
+    inner = [sizes[axis + 1 :] for axis in range(len(sizes))]
+    fits = [not is_dynamic(*rest) and prod(rest) <= max(depth, BLOCK - 1) for rest in inner]
+    axis = fits.index(True)
+    size, inside = sizes[axis], prod(numbers(inner[axis]))
     block = max(BLOCK // inside, 1)
     most = depth // inside // block
-    return axis, most and block * ceildiv(ceildiv(size, block), ceildiv(size, most * block)), inside
+    if is_dynamic(size) or not most:
+        return axis, most * block, inside
+    return axis, block * ceildiv(ceildiv(int(size), block), ceildiv(int(size), most * block)), inside
 
 
-def is_divided(slice: tuple[int, int, int], sizes: Sequence[int]) -> bool:
+def is_divided(slice: tuple[int, int, int], sizes: Shape) -> bool:
     """Whether the sums of a block are those of several slices. `sizes`: of the contracted axes."""
     return slice[0] > 0 or slice[1] != sizes[0]
 
@@ -89,7 +94,7 @@ def shared_elements(dot: DotGeneral, schedule: Schedule) -> int:
     slice = slice_of(dot, schedule.count("stage", "out"))
     depth, down = prod(slice[1:]), "n" if vector_dimension(schedule) == "m" else "m"
     staged = {step.dim for step in schedule.named("stage")}
-    whole = schedule.keeps_scores or is_divided(slice, numbers(contracted(dot)))
+    whole = schedule.keeps_scores or is_divided(slice, contracted(dot))
     sums = rows * columns // (1 if whole else schedule.local(down))
     return sums + depth * (rows * ("lhs" in staged) + columns * ("rhs" in staged))
 
@@ -98,7 +103,8 @@ def shared_elements(dot: DotGeneral, schedule: Schedule) -> int:
 class Panel:
     """A slice of an operand in shared memory: `depth` places along the contracted axes, `size` rows or columns each.
     `deep`: neighbours in the array are places of one row, else rows or columns of one place. `turned`: neighbours in
-    memory are the places of one column. `whole`: the array has the places of all slices.
+    memory are the places of one column. `least`: fewest places of a slice along its innermost axis. `whole`: the array
+    has the places of all slices.
     """
 
     builder: KernelBuilder
@@ -107,6 +113,7 @@ class Panel:
     depth: int
     deep: bool
     turned: bool
+    least: int = 0
     whole: bool = False
 
     def at(self, number: Value, place: Value) -> Value:
@@ -149,8 +156,8 @@ class PanelDot(DotBlock):
         self.first_row = b.op("multiply", self.place[dims[0]], b.index(self.rows))
         self.first_column = b.op("multiply", self.place[across], b.index(self.columns))
         self.start, guard = self.first_column, schedule.find("guard", across)
-        self.is_padded = guard is not None and guard.how == "pad"
-        if guard is not None and not self.is_padded:
+        self.guard = "" if guard is None else guard.how
+        if self.guard == "shift":
             self.start = b.op("minimum", self.start, b.index(self.column_count - self.columns))
         self.has_strips, zero = self.in_strips and (self.strips_slices or not self.is_sliced), b.word(0)
         self.strip, self.height = zero, self.tile[0] if self.has_strips and not self.is_sliced else self.rows
@@ -167,11 +174,10 @@ class PanelDot(DotBlock):
         """The array of the sums of the block."""
         return self.builder.shared(self.height * self.columns, element_of(self.dot.out))
 
-    def _division(self) -> tuple[tuple[int, ...], tuple[int, int, int]]:
+    def _division(self) -> tuple[Shape, tuple[int, int, int]]:
         """The sizes of the contracted axes, and how slices divide them."""
-        return numbers(contracted(self.dot)), slice_of(
-            self.dot, self.schedule.count("stage", "out") if self.in_slices else 0
-        )
+        depth = self.schedule.count("stage", "out") if self.in_slices else 0
+        return contracted(self.dot), slice_of(self.dot, depth)
 
     def _panel(self, left: bool) -> Panel | None:
         """The panel of an operand of the block; None if it has none."""
@@ -189,13 +195,23 @@ class PanelDot(DotBlock):
             and is_read(bf16_of(operand) or operand, encoded=False)
             and element_of(operand) == element_of(self.dot.out)
         )
-        return Panel(b, array, size, depth, left and along, turned)
+        return Panel(b, array, size, depth, left and along, turned, self._least_places())
 
     def _fills_lanes(self, left: bool) -> bool:
-        """Whether each slice has places for all invocations, or lanes of a vector, that copy neighbours along it."""
-        axis, places, inside = self.slice
-        least = self.sizes[-1] if inside > 1 else self.sizes[axis] % places or places
-        return least >= (self.schedule.workgroup_size if left else self.lanes)
+        """Whether each slice has places for all invocations, or lanes of a vector, that copy neighbours along it; or
+        may have them, if its size is dynamic.
+        """
+        return self._last() is None or self._least_places() >= (self.schedule.workgroup_size if left else self.lanes)
+
+    def _last(self) -> int | None:
+        """The places of the last slice along the axis that slices divide; None if they depend on a dynamic size."""
+        axis, places, _ = self.slice
+        rest = self.sizes[axis] % places
+        return None if is_dynamic(rest) else int(rest) or places
+
+    def _least_places(self) -> int:
+        """The fewest places of a slice along its innermost axis."""
+        return int(self.sizes[-1]) if self.slice[2] > 1 else self._last() or 1
 
     def emit(self, finish: Finish) -> None:
         if self.has_strips and not self.is_sliced:
@@ -209,15 +225,15 @@ class PanelDot(DotBlock):
         b, (axis, places, _) = self.builder, self.slice
         size = self.sizes[axis]
         if not self.is_sliced:
-            self._slice((), (b.index(0), b.index(size), size))
+            self._slice((), (b.index(0), b.index(size), places))
         else:
-            with self._each(b.word(self.rows), self.columns) as (row, column):
+            with self._each(self._rows_of(self.rows), self.columns) as (row, column):
                 b.store_shared(self.zero, self.block, self._at(row, column))
             steps = zip(self.sizes[: axis + 1], [1] * axis + [places], strict=True)
             loops = [b.begin_loop(b.index(0), b.index(count), b.index(step), ()) for count, step in steps]
             *outer, first = (loop.index for loop in loops)
             end = b.op("add", first, b.index(places))
-            self._slice(outer, (first, b.op("minimum", end, b.index(size)) if size % places else end, places))
+            self._slice(outer, (first, b.op("minimum", end, b.index(size)) if size % places != 0 else end, places))
             for loop in reversed(loops):
                 b.end_loop(loop, ())
 
@@ -261,7 +277,7 @@ class PanelDot(DotBlock):
 
     def _strips(self, finish: Finish) -> None:
         """Computes and finishes one strip of the block after the other."""
-        b, size = self.builder, self.sizes[0]
+        b, size = self.builder, self.slice[1]
         bounds = b.index(0), b.index(size), size
         base = self._fetch_panels((), bounds)
         with self._each_strip():
@@ -304,15 +320,22 @@ class PanelDot(DotBlock):
             at = b.op("subtract", linearize(b, along(place), self.sizes), base)
             b.store_shared(self._factor(left, number, along(place)), panel.array, panel.at(number, at))
 
-        if panel.deep:
-            with self._rows_and_places(panel, count, self.schedule.workgroup_size) as (number, place):
-                copy(b.op("add", place, b.local_id()), number)
-        elif panel.turned:
-            self._turn(panel, count, base, along)
-        else:
-            with self._each_place(count, panel.size) as elements:
+        lanes = {(True, False): self.schedule.workgroup_size, (False, True): self.lanes}.get(
+            (panel.deep, panel.turned), 0
+        )
+        few = b.op("compare_lt", count, b.word(lanes)) if panel.least < lanes else None
+        if few is not None or not lanes:
+            with b.when(few), self._each_place(count, panel.size) as elements:
                 for place, number in elements:
                     copy(place, number)
+        if few is not None:
+            b.barrier()  # divides code with vectors of its own from code that lanes run
+        with b.when(None if few is None else b.op("compare_ge", count, b.word(lanes))):
+            if panel.deep:
+                with self._rows_and_places(panel, count, lanes) as (number, place):
+                    copy(b.op("add", place, b.local_id()), number)
+            elif panel.turned:
+                self._turn(panel, count, base, along)
         for loop in reversed(loops):
             b.end_loop(loop, ())
 
@@ -387,7 +410,9 @@ class PanelDot(DotBlock):
         return b.op("minimum", row, b.index(rows - 1)) if rows % unit != 0 else row
 
     def _column(self, number: Value) -> Value:
-        return self.builder.op("add", self.start, number)
+        b = self.builder
+        column = b.op("add", self.start, number)
+        return b.op("minimum", column, b.index(self.column_count - 1)) if self.guard == "clamp" else column
 
     def _result(self, row: Value | None, column: Value | None) -> Index:
         """The place of a result; 0 for a row or a column that does not matter."""
@@ -538,11 +563,11 @@ class PanelDot(DotBlock):
 
     def _write(self, row: Value, column: Value, finish: Finish) -> None:
         b = self.builder
-        across = self._column(b.index(column))
+        across = b.op("add", self.start, b.index(column))
         own = None
-        if self.is_padded:
+        if self.guard in ("clamp", "pad"):
             own = b.op("compare_lt", across, b.index(self.column_count))
-        elif self.start is not self.first_column:
+        elif self.guard == "shift":
             own = b.op("compare_ge", across, self.first_column)
         with b.when(own):
             at = self._result(b.op("add", self.first_row, b.index(row)), across)

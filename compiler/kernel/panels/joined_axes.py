@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from orchestrion.compiler.flow.structure import Axes, axes_in_memory, is_one_axis
 from orchestrion.compiler.ir.core import Value
-from orchestrion.compiler.ir.dims import Shape, is_dynamic, numbers
+from orchestrion.compiler.ir.dims import Shape, is_dynamic
 from orchestrion.compiler.kernel.code.builder import KernelBuilder
 from orchestrion.compiler.kernel.elements.index import Index, delinearize, linearize
 from orchestrion.compiler.kernel.elements.loops import BLOCK, Scalars
@@ -32,14 +32,16 @@ def units_of(dot: DotGeneral) -> tuple[int, int] | None:
         return None
     size, axis = inner.pop(), sides[0][1]
     unit = BLOCK if size % BLOCK == 0 else size
-    return None if axis is None or BLOCK % unit else (numbers(shape_of(dot.lhs))[axis] // unit, unit)
+    return None if axis is None or BLOCK % unit else (int(shape_of(dot.lhs)[axis]) // unit, unit)
 
 
 def _contracted_axis(dot: DotGeneral, operand: int) -> int | None:
-    """The only contracted axis of an operand that has more than one place; None if there is not one."""
+    """The only contracted axis of an operand that has more than one place; None if there is not one, or its size is
+    dynamic.
+    """
     value, axes = dot.sides[operand]
     wide = [axis for axis in axes if shape_of(value)[axis] != 1]
-    return wide[0] if len(wide) == 1 and not is_dynamic(*shape_of(value)) else None
+    return wide[0] if len(wide) == 1 and not is_dynamic(shape_of(value)[wide[0]]) else None
 
 
 def _source(value: Value) -> tuple[Value, Axes] | None:
@@ -59,7 +61,7 @@ def _inner_size(value: Value, axis: int) -> int:
     source, axes = found
     joined = [part for part in axes[axis] if shape_of(source)[part] != 1]
     apart = any(not is_one_axis(source, first, second) for first, second in pairwise(joined))
-    return numbers(shape_of(source))[joined[-1]] if apart else 0
+    return int(shape_of(source)[joined[-1]]) if apart else 0
 
 
 class UnitFactors(Factors):

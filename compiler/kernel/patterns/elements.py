@@ -1,7 +1,7 @@
 """Schedules of elementwise bodies whose invocations compute several results."""
 
 from orchestrion.compiler.flow.dialect import Windows
-from orchestrion.compiler.ir.dims import ceildiv, is_dynamic, is_less
+from orchestrion.compiler.ir.dims import ceildiv, is_dynamic, is_less, typical
 from orchestrion.compiler.kernel.body import count_of
 from orchestrion.compiler.kernel.elements.loops import BLOCK
 from orchestrion.compiler.kernel.elementwise.result_lines import ResultLines
@@ -67,6 +67,14 @@ def _parts_of_lines(task: Task, lines: ResultLines) -> Schedule | None:
     size = min(sizes, key=lambda one: ceildiv(lines.length, one) * (ceildiv(one, simd) + PER_WORKGROUP))
     guard = None if lines.replaces or lines.length % size == 0 else Step("guard", "e", "shift")
     return task.if_legal(Schedule.of(Step("bind", "grid", "workgroup"), Step("bind", "e", "local", size), guard))
+
+
+def rows_of_elements(task: Task) -> Schedule | None:
+    """A workgroup computes a row of dynamic size, if an operand is read in another order than that of memory."""
+    rows, lanes = task.body.dynamic_rows, task.machine.simd
+    if not task.machine.lanes or rows is None or not rows.divides or typical(rows.count) < lanes:
+        return None
+    return task.if_legal(Schedule.of(Step("bind", "grid", "workgroup"), Step("bind", "e", "local", lanes)))
 
 
 def run_of_elements(task: Task) -> Schedule | None:

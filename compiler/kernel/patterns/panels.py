@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import gcd, prod
 
 from orchestrion.compiler.flow.structure import fastest_axis
-from orchestrion.compiler.ir.dims import ceildiv, is_dynamic, typical
+from orchestrion.compiler.ir.dims import bounds, ceildiv, is_dynamic, typical
 from orchestrion.compiler.kernel.elements.loops import BLOCK
 from orchestrion.compiler.kernel.machine import Machine
 from orchestrion.compiler.kernel.panels.bytes import WORD, has_bytes
@@ -42,6 +42,11 @@ SLICE_BYTES = 256 << 10
 FEWEST_COPIES = 8
 #: bytes of the panels of a dot of bytes
 BYTE_PANELS = 80 << 10
+#: rows and columns that blocks of a dynamic number of them are made for, at least: those of few rows have idle
+#: invocations, and those of many do not copy the other operand for a few rows each
+EXPECTED = 512
+#: fewest rows of a dot whose columns or products are of a dynamic number
+FEWEST_ROWS = 4
 #: fewest blocks of a dot whose workgroups read wide rows
 FEWEST_BLOCKS = 4
 
@@ -103,38 +108,52 @@ def panel_dot(task: Task) -> Schedule | None:
     if dot is None or not machine.panel_bytes or dtype_of(dot.out).kind != FLOAT:
         return None
     down, across = ("m", "n") if typical(extents["n"]) >= MIN_TILE_COLUMNS else ("n", "m")
-    if is_dynamic(extents[across], extents["k"]) or extents[across] < MIN_TILE_COLUMNS or not extents["k"]:
+    sides, dynamic = (extents[down], extents[across]), is_dynamic(extents[across])
+    if typical(extents[across]) < MIN_TILE_COLUMNS or extents["k"] == 0 or task.for_small:
+        return None
+    if is_dynamic(extents[across], extents["k"]) and typical(extents[down]) < FEWEST_ROWS:
         return None
     item = dtype_of(dot.out).itemsize
     operand = dict(zip("mn", dot.sides, strict=True))
-    rows = typical(extents[down])
+    rows, columns = (max(typical(size), EXPECTED) if is_dynamic(size) else int(size) for size in sides)
     read, contract = operand[across]
     packed = packed_tile(dot, 0 if across == "m" else 1)
     in_order = (packed is not None or fastest_axis(read) not in contract) and is_read(read)
-    tile = panel_tile(rows, int(extents[across]), machine, item, in_order)
-    once = in_order and rows <= tile[0]
+    tile = panel_tile(rows, columns, machine, item, in_order)
+    once = in_order and rows <= tile[0] and not dynamic
     loaded = once or (in_order and packed == tile[1])  # memory has the panels
-    counts = _tiles_of_copies(task, rows, int(extents[across]), tile, in_order)
+    counts = _tiles_of_copies(task, rows, columns, tile, in_order)
     if loaded:
         groups = PANEL_LANES if once else 1  # a workgroup reads wide rows of an operand without a panel
-        while groups > 1 and typical(extents["b"]) * (extents[across] // (tile[1] * groups)) < FEWEST_BLOCKS:
+        while groups > 1 and typical(extents["b"]) * (columns // (tile[1] * groups)) < FEWEST_BLOCKS:
             groups //= 2
         counts = PANEL_LANES // groups, groups
     sizes = {dim: size * count for dim, size, count in zip((down, across), tile, counts, strict=True)}
     tall = tile[0] > machine.panel_tile[0]  # so many rows, a power of two apart, would share few lines of a cache
     panels = [name for name, needs in ((down, tall or not is_read(operand[down][0])), (across, not loaded)) if needs]
-    place, length = item * max(sum(sizes[name] for name in panels), 1), int(extents["k"])
+    place, length = item * max(sum(sizes[name] for name in panels), 1), bounds(extents["k"])[1]
     depth = min(SLICE_BYTES, machine.panel_bytes - prod(sizes.values()) * item) // place // BLOCK * BLOCK
     depth = BLOCK if once else length if length * place <= SLICE_BYTES else depth
     *block, edge = task.block(down + across, tile, counts)
+    assumed = None
+    if dynamic and bounds(extents[across])[0] < sizes[across] <= bounds(extents[across])[1]:
+        assumed, edge = Step("assume", across, count=sizes[across]), Step("guard", across, "shift")
     schedule = Schedule.of(
         *block,
         Step("vectorize", across, count=min(machine.vector_lanes, tile[1])),
         Step("stage", "out", "panel", min(depth, length)),
         *(Step("stage", PANEL_OPERANDS[name], "panel") for name in panels),
         Step("guard", across, "pad") if loaded and not once and extents[across] % sizes[across] != 0 else edge,
+        assumed,
     )
     return task.if_legal(schedule)
+
+
+def narrow_panels(schedule: Schedule, assumed: Step) -> Schedule:
+    """The schedule of dispatches with fewer columns than the block of a schedule for at least `assumed` ones."""
+    across = assumed.dim
+    kept = (s for s in schedule.steps if s != assumed and (s.name, s.dim) not in (("bind", across), ("guard", across)))
+    return Schedule.of(*kept, Step("specialize", across, count=assumed.count - 1), Step("guard", across, "clamp"))
 
 
 def _tiles_of_copies(task: Task, rows: int, columns: int, tile: tuple[int, int], in_order: bool) -> tuple[int, int]:

@@ -32,6 +32,8 @@ ELEMENTS_PER_WORKGROUP = 64
 MANY_ROWS = 1024
 #: elements of an invocation that keeps them in registers, if invocations are lanes of vectors; more are in loops
 MAX_UNROLLED = 4
+#: greatest dynamic length of rows that one vector takes, and of those whose expensive values are kept
+VECTOR_ROW, MAX_KEPT_ROW = 512, 2048
 #: greatest row length -> invocations that share a row; most have an element in every reduction
 ROW_LANES = {63: 16, 255: 32, 1023: 64, 1 << 62: 128}
 
@@ -42,6 +44,8 @@ def schedules_of_rows(body: Body, machine: Machine) -> tuple[Schedule, tuple[Sch
     """
     length = body.extents["k"]
     spans = register_ranges(body.ops, body.rows, body.results, machine)
+    if machine.lanes and is_dynamic(length):
+        return _rows_in_lanes(body, spans, machine)
     special = [_register_rows(body, span, machine) for span in spans]
     if spans and spans[-1].most == bounds(length)[1]:
         return Schedule.of(*[s for s in special[-1].steps if s.name != "specialize"]), tuple(special[:-1])
@@ -50,6 +54,21 @@ def schedules_of_rows(body: Body, machine: Machine) -> tuple[Schedule, tuple[Sch
     if machine.lanes and not is_dynamic(length) and lanes > 1:
         in_registers = length % lanes == 0 and length <= MAX_UNROLLED * lanes
     return _row_schedule(lanes, in_registers), tuple(special)
+
+
+def _rows_in_lanes(body: Body, spans: Sequence[LengthRange], machine: Machine) -> tuple[Schedule, tuple[Schedule, ...]]:
+    """Rows of dynamic length that lanes of vectors share: one vector takes rows of a few hundred elements, as many as
+    run side by side take longer ones. An invocation takes the shortest rows. Arrays keep expensive values.
+    """
+    (least, most), lanes = bounds(body.extents["k"]), machine.lanes * machine.simd
+    while parts_bytes(body.ops, lanes) > MAX_SHARED_BYTES:
+        lanes //= 2
+    special = [_register_rows(body, span, machine) for span in spans[:1] if span.most <= MAX_SERIAL_ROW]
+    for count, longest in ((min(lanes, machine.simd), VECTOR_ROW), (lanes, MAX_KEPT_ROW)):
+        kept = shared_values(body.ops, body.rows, body.results, longest)
+        if least <= longest <= most and (count < lanes or kept):
+            special.append(Schedule.of(*_row_schedule(count, False).steps, Step("specialize", "k", count=longest)))
+    return _row_schedule(lanes, False), tuple(special)
 
 
 def _register_rows(body: Body, span: LengthRange, machine: Machine) -> Schedule:

@@ -46,6 +46,8 @@ def tiles(body: Body, schedule: Schedule) -> list[tuple[str, Size]]:
     if schedule.by_lines:
         if body.padding is not None:
             return [("e", body.padding.count)]
+        if body.dynamic_rows is not None:
+            return [("e", body.dynamic_rows.count)]
         assert body.lines is not None
         return [("e", prod(body.lines.grid(schedule)))]
     if not is_tiled_dot(schedule):

@@ -16,7 +16,7 @@ from math import prod
 from orchestrion.compiler.flow.fusion_reads import elements
 from orchestrion.compiler.flow.structure import row_axes
 from orchestrion.compiler.ir.core import Operation, Value
-from orchestrion.compiler.ir.dims import Size, ceildiv, is_dynamic, typical
+from orchestrion.compiler.ir.dims import Size, ceildiv, typical
 from orchestrion.compiler.kernel.elements.elemental import ElementalCode
 from orchestrion.compiler.kernel.elements.extrema import from_bits, is_extremum, of_bits
 from orchestrion.compiler.kernel.elements.index import Index, delinearize
@@ -36,16 +36,21 @@ Result = tuple[Value, Callable[[Sequence[Index], Sequence[Value]], None]]
 
 @dataclass(slots=True)
 class Row(ElementalCode):
-    """The code for one row in the making. `number`: the row; `lanes`: invocations that share it."""
+    """The code for one row in the making. `number`: the row; `lanes`: invocations that share it; `most`: greatest
+    length of a row of dynamic length, if the kernel has one.
+    """
 
     ops: Sequence[Operation]
     rows: Size
     number: Value
     lanes: int
+    most: int | None = None
     #: expensive values that several passes need
     costly: Sequence[Value] = ()
     #: those that a pass has stored -> their shared arrays
     kept: dict[Value, Value] = field(default_factory=dict)
+    #: position in a tensor -> position in the row, of elements that were asked for
+    positions: dict[Value, Value] = field(default_factory=dict)
 
     @property
     def local(self) -> Value:
@@ -74,7 +79,7 @@ class Row(ElementalCode):
 
     def _plan(self, results: Sequence[Value]) -> None:
         """Chooses the values to store in shared memory."""
-        self.costly = shared_values(self.ops, self.rows, results)
+        self.costly = shared_values(self.ops, self.rows, results, self.most)
 
     def _bind(self, value: Value, scalar: Value) -> None:
         """`value` has one element per row, `scalar`."""
@@ -91,6 +96,7 @@ class Row(ElementalCode):
         length, first = prod(shape) // self.rows, row_axes(shape, self.rows)
         position = b.index(0) if position is None else position
         linear = b.place(self.number, length, position)
+        self.positions[linear] = position
         if first is None:
             return Index(b, shape, None, linear)
         coordinates = delinearize(b, self.number, shape[:first]) + delinearize(b, position, shape[first:])
@@ -137,7 +143,7 @@ class Row(ElementalCode):
         needed = pass_values(list(op.inputs), self.rows)
         fills = [value for value in self.costly if value in needed and value not in self.kept]
         for value in fills:
-            self.kept[value] = self.builder.shared(array_length(value, self.rows), element_of(value))
+            self.kept[value] = self.builder.shared(array_length(value, self.rows, self.most), element_of(value))
         return fills
 
     def _keep(self, value: Value) -> None:
@@ -146,7 +152,8 @@ class Row(ElementalCode):
         base = b.op("multiply", self.number, b.index(size))
 
         def load(at: Index) -> Value:
-            return b.load_shared(array, self._place(array, b.op("subtract", at.linear, base)))
+            position = self.positions.get(at.linear)
+            return b.load_shared(array, self._place(array, position or b.op("subtract", at.linear, base)))
 
         self.elemental.bound[value] = load
 
@@ -173,7 +180,7 @@ class Row(ElementalCode):
 
     def _whole(self, length: Size) -> Size:
         """Number of elements of a row that loops take: the same for all invocations if those are lanes of vectors."""
-        if self.lanes == 1 or is_dynamic(length) or not self.builder.machine.lanes:
+        if self.lanes == 1 or not self.builder.machine.lanes:
             return length
         return lane_ranges(length, self.lanes)[0]
 

@@ -44,11 +44,11 @@ def emit_rows(elemental: Elemental, body: Body, schedule: Schedule, outputs: Seq
     number = b.workgroup_id() if schedule.by_workgroups else invocation_index(b, schedule.workgroup_size)
     inside = b.op("compare_lt", number, b.index(rows))
     row = elemental, body.ops, rows, b.op("minimum", number, b.index(rows - 1)), lanes
+    length, (assumed, limit) = body.extents["k"], schedule.range_of("k")
     if schedule.find("stage", "k") is None:
-        Row(*row).emit(outputs, inside)
+        Row(*row, limit).emit(outputs, inside)
         return
-    length = body.extents["k"]
-    (least, most), (assumed, limit) = bounds(length), schedule.range_of("k")
+    least, most = bounds(length)
     span = LengthRange(length, max(least, assumed), most if limit is None else min(most, limit))
     RegisterRow(*row, span=span).emit(outputs, inside)
 

@@ -45,8 +45,12 @@ def row_scalars(ops: Sequence[Operation], rows: Size) -> set[Operation]:
     }
 
 
-def shared_values(ops: Sequence[Operation], rows: Size, results: Sequence[Value]) -> list[Value]:
-    """Expensive values that several passes need, as many as fit in shared memory."""
+def shared_values(
+    ops: Sequence[Operation], rows: Size, results: Sequence[Value], most: int | None = None
+) -> list[Value]:
+    """Expensive values that several passes need, as many as fit in shared memory. `most`: greatest length of rows of
+    dynamic length, if the kernel has one.
+    """
     passes = [pass_values(list(op.inputs), rows) for op in ops if isinstance(op, Reduce)]
     passes.append(pass_values([value for value in results if is_longer(value, rows)], rows))
     room = MAX_SHARED_ROW_BYTES
@@ -54,11 +58,11 @@ def shared_values(ops: Sequence[Operation], rows: Size, results: Sequence[Value]
     wanted = {value for one in passes for value in one if sum(value in other for other in passes) > 1}
     for op in reversed(ops):
         value = op.results[0]
-        if isinstance(elements(value) // rows, Dim):  # no array is long enough for every call
+        if isinstance(elements(value) // rows, Dim) and most is None:  # no array is long enough for every call
             continue
         if value not in wanted or not is_costly(op) or any(r in wanted for user in value.users() for r in user.results):
             continue
-        size = array_length(value, rows) * shared_bytes(dtype_of(value))
+        size = array_length(value, rows, most) * shared_bytes(dtype_of(value))
         if size <= room and rows_of(ops, (), [value]) is not None:
             room -= size
             found.append(value)
@@ -76,10 +80,12 @@ def parts_bytes(ops: Sequence[Operation], lanes: int) -> int:
     return places * sum(shared_bytes(dtype_of(result)) for result in results)
 
 
-def shared_row_bytes(ops: Sequence[Operation], rows: Size, results: Sequence[Value], lanes: int) -> int:
+def shared_row_bytes(
+    ops: Sequence[Operation], rows: Size, results: Sequence[Value], lanes: int, most: int | None = None
+) -> int:
     """Bytes of shared memory for a row in loops: partial results, and values that several passes need."""
-    kept = shared_values(ops, rows, results) if lanes > 1 else []
-    return parts_bytes(ops, lanes) + sum(array_length(v, rows) * shared_bytes(dtype_of(v)) for v in kept)
+    kept = shared_values(ops, rows, results, most) if lanes > 1 else []
+    return parts_bytes(ops, lanes) + sum(array_length(v, rows, most) * shared_bytes(dtype_of(v)) for v in kept)
 
 
 def pass_values(values: list[Value], rows: Size) -> set[Value]:
@@ -106,9 +112,10 @@ def _sources(value: Value, rows: Size) -> list[Value] | None:
     return None
 
 
-def array_length(value: Value, rows: Size) -> int:
-    """Length of the shared array for a row of a value: a power of two."""
-    return 1 << int(elements(value) // rows - 1).bit_length()
+def array_length(value: Value, rows: Size, most: int | None = None) -> int:
+    """Length of the shared array for a row of a value, of up to `most` elements: a power of two."""
+    length = bounds(elements(value) // rows)[1]
+    return 1 << ((length if most is None else min(length, most)) - 1).bit_length()
 
 
 def is_longer(value: Value, rows: Size) -> bool:

@@ -8,7 +8,7 @@ results are selected.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, MutableMapping, Sequence
+from collections.abc import Callable, Container, Iterable, MutableMapping, Sequence
 from functools import partial, reduce
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
@@ -35,15 +35,15 @@ Callee = Callable[[k.Call, int], str]
 
 class Body:
     """The code of ops. `names`: value -> name of the scalar, vector or address. `callee`: finds functions. `level`:
-    None for code without vectors of its own.
+    None for code without vectors of its own. `sizes`: values of dynamic sizes, which LLVM would move into loops.
     """
 
     def __init__(
         self, code: Code, forms: Forms, names: MutableMapping[Value, str], callee: Callee, level: Level | None = None
     ) -> None:
         self.code, self.forms, self.callee, self.level = code, forms, callee, level
-        self.names = names
-        self.width = forms.width
+        self.names, self.width = names, forms.width
+        self.sizes: Container[Value] = ()
         self.mask: str | None = None
 
     # values
@@ -131,6 +131,8 @@ class Body:
             return
         text = instruction(name, operands, subject, result, lanes)
         self.names[op.output] = operands[0] if text is None else self.code.set(text)
+        if name == "multiply" and op.output in self.sizes and lanes == 1:
+            self.names[op.output] = self.code.opaque(type_of(result), self.names[op.output])
 
     def _select(self, op: k.Scalar, varies: bool) -> str:
         condition, yes, no = op.operands
@@ -138,7 +140,8 @@ class Body:
         flag = self.vector(condition) if by_lane else self.scalar(condition)
         flags, type = self.type(condition), self.type(op.output)
         x, y = (self.vector(v) if varies else self.scalar(v) for v in (yes, no))
-        return self.code.set(f"select {flags} {flag}, {type} {x}, {type} {y}")
+        found = self.code.set(f"select {flags} {flag}, {type} {x}, {type} {y}")
+        return self.code.opaque(type, found) if op.output in self.sizes and not varies else found
 
     def _divisor(self, op: k.Scalar, operands: list[str], dtype: DType, lanes: int) -> str:
         """A divisor without values at which the processor stops: code in front of a condition divides, too."""

@@ -27,6 +27,10 @@ class Code:
         self.lines.append(f"  {name} = {text}")
         return name
 
+    def opaque(self, type: str, value: str) -> str:
+        """A value of which LLVM does not know how it is computed, so that it is computed where the text says."""
+        return self.set(f'call {type} asm "", "=r,0"({type} {value})')
+
     def do(self, text: str) -> None:
         """An instruction without a result."""
         self.lines.append(f"  {text}")

@@ -18,7 +18,7 @@ from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.kernel import dialect as k
 from orchestrion.compiler.kernel.signature import Signature
-from orchestrion.schema.dtypes import BOOL
+from orchestrion.schema.dtypes import BOOL, UNSIGNED
 
 from .body import Body, Callee
 from .code import Code
@@ -29,6 +29,8 @@ from .workgroup import Segment, WorkgroupOps
 
 #: most bytes of the stack that an entry may use
 MOST_STACK = 384 << 10
+#: vectors of a workgroup that run a segment with masks each, if some of its invocations do
+FEW = 4
 _SCALAR = Forms(1, {})
 
 
@@ -42,6 +44,7 @@ class EntryText(WorkgroupOps):
         self.function, self.signature, self.level, self.callee = function, signature, level, callee
         self.code = Code()
         self.stack = 0
+        self.sizes = _dynamic_sizes(block)
 
     def text(self) -> str:
         """The function."""
@@ -85,8 +88,13 @@ class EntryText(WorkgroupOps):
 
     # a workgroup
 
+    def _body(self, forms: Forms, names: MutableMapping[Value, str], level: Level | None = None) -> Body:
+        body = Body(self.code, forms, names, self.callee, level)
+        body.sizes = self.sizes
+        return body
+
     def _common(self, op: Operation) -> None:
-        Body(self.code, _SCALAR, self.names, self.callee, self.level).ops([op])
+        self._body(_SCALAR, self.names, self.level).ops([op])
 
     def _reserve_shared(self, op: k.Shared) -> None:
         count, dtype = k.length_of(op.output), k.dtype_of(op.output)
@@ -135,7 +143,7 @@ class EntryText(WorkgroupOps):
             op = value.defining_op
             return literal(op.bits, k.dtype_of(value)) if isinstance(op, k.Constant) else self.names[value]
         names: MutableMapping[Value, str] = ChainMap({}, self.names)
-        body = Body(self.code, _SCALAR, names, self.callee)
+        body = self._body(_SCALAR, names)
         self._name_place(names, "0")
         body.ops(self._cheap_ops([value]))
         self._load_kept(body, "0", [value])
@@ -189,7 +197,7 @@ class EntryText(WorkgroupOps):
 
         def body(forms: Forms, number: str, mask: str | None = None) -> None:
             names: MutableMapping[Value, str] = ChainMap({}, self.names)
-            made = Body(self.code, forms, names, self.callee, self.level)
+            made = self._body(forms, names, self.level)
             made.mask = mask
             self._name_place(names, number)
             made.ops(cheap)
@@ -198,6 +206,11 @@ class EntryText(WorkgroupOps):
             for value, array in keeps:
                 self._keep(made, number, value, array)
 
+        width = ways[-1].width if self.masks and ways and not ways[-1].gathers else 0
+        if width and count is None and self.place is None and not segment.first_only and self.size <= FEW * width:
+            for first in range(0, self.size, width):  # at known places, so that accesses to parts need no masks
+                body(ways[-1], str(first), self._below(first, upper, width))
+            return
         for forms in ways if not segment.first_only else ():
             width = forms.width
             middle = self._whole(lower, upper, width) if count is None else str(count // width * width)
@@ -212,6 +225,13 @@ class EntryText(WorkgroupOps):
             self._masked_rest(lower, upper, ways[-1].width, partial(body, ways[-1]))
         elif lower != str(count):
             self._count(lower, upper, 1, partial(body, _SCALAR))
+
+    def _below(self, first: int, upper: str, width: int) -> str:
+        """The mask of lanes whose numbers, from `first` on, are below a bound."""
+        code, body = self.code, Body(self.code, _SCALAR, {}, self.callee)
+        bound = body.spread(code.set(f"trunc i64 {upper} to i32"), "i32", width)
+        numbers = ", ".join(f"i32 {lane}" for lane in range(first, first + width))
+        return code.set(f"icmp ugt <{width} x i32> {bound}, <{numbers}>")
 
     def _masked_rest(self, lower: str, upper: str, width: int, body: Callable[[str, str], None]) -> None:
         """Runs the invocations behind the last whole vector, fewer than a vector, as one with a mask."""
@@ -272,3 +292,13 @@ class EntryText(WorkgroupOps):
             if type not in made:
                 made[type] = number if number.isdecimal() else self.code.set(f"trunc i64 {number} to {type}")
             names[value] = made[type]
+
+
+def _dynamic_sizes(block: Block) -> set[Value]:
+    """The unsigned values that are computed from parameters, which are dynamic sizes."""
+    found = set[Value]()
+    for op in block.walk():
+        is_size = isinstance(op, k.Scalar) and k.dtype_of(op.output).kind == UNSIGNED
+        if isinstance(op, k.Parameter) or (is_size and any(operand in found for operand in op.operands)):
+            found.update(op.results)
+    return found
