@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 #: a buffer, or the number of the slot that a submit puts one into
 Source = Buffer | int
+#: the number of a slot, or the memory of a buffer
+Memory = int | ResourceRef
 Range = tuple[Source, int, int]  # source, offset, length
 #: workload and parameters of an indirect dispatch
 Argument = tuple[Grid, bytes]
@@ -37,11 +39,13 @@ PREDICATE_BYTES, INDEX_BYTES = 1, 4
 
 
 class Overlap:
-    """Two ranges that must be disjoint or identical if a submission puts the same buffer behind both."""
+    """Two ranges that must be disjoint or identical if a submission puts the same memory behind both. `source` and
+    `target`: the numbers of slots, or the memory of buffers, whose handles may be released before the submission.
+    """
 
     __slots__ = ("length", "source", "source_offset", "target", "target_offset")
 
-    def __init__(self, source: Source, source_offset: int, target: Source, target_offset: int, length: int) -> None:
+    def __init__(self, source: Memory, source_offset: int, target: Memory, target_offset: int, length: int) -> None:
         self.source, self.source_offset = source, source_offset
         self.target, self.target_offset = target, target_offset
         self.length = length
@@ -51,10 +55,14 @@ class Overlap:
         return Overlap(self.source, self.source_offset, self.target, self.target_offset, length)
 
     def check(self, buffers: Sequence[Buffer]) -> None:
-        source = buffers[self.source] if isinstance(self.source, int) else self.source
-        target = buffers[self.target] if isinstance(self.target, int) else self.target
-        if source is target or source.backend is target.backend:
+        source = buffers[self.source].ref if isinstance(self.source, int) else self.source
+        target = buffers[self.target].ref if isinstance(self.target, int) else self.target
+        if source is target:
             refuse_overlap(self.source_offset, self.target_offset, self.length)
+
+
+def _memory_of(source: Source) -> Memory:
+    return source if isinstance(source, int) else source.ref
 
 
 class Nesting:
@@ -249,7 +257,7 @@ class CommandBuffer:
         dropped = length == 0 or same and source_offset == target_offset
         overlap = None
         if not dropped and not same and (isinstance(source, int) or isinstance(target, int)):
-            overlap = Overlap(source, source_offset, target, target_offset, length)
+            overlap = Overlap(_memory_of(source), source_offset, _memory_of(target), target_offset, length)
             self.overlaps.append(overlap)
         if self.indirect is not None:
             self._transfers.append(_Transfer(length, 1, dropped, overlap))
