@@ -10,6 +10,7 @@ from typing import Any
 import image_runner
 import numpy as np
 import pytest
+from object_files import kept
 
 from orchestrion.compiler.ir.attributes import ArrayAttr, DialectAttr, attribute_of, dense_ints
 from orchestrion.compiler.ir.builder import Builder
@@ -153,6 +154,13 @@ def check_spirv(words: bytes) -> None:
     if tool is not None:
         said = subprocess.run([tool, "--target-env", "vulkan1.1", "-"], input=words, capture_output=True, timeout=60)
         assert not said.returncode, said.stderr.decode()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _object_files() -> Iterator[None]:
+    """LLVM compiles equal texts once."""
+    with kept():
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -22,6 +22,7 @@ from control_flow import PROGRAMS as CONTROL_FLOW  # noqa: E402
 from jax import lax  # noqa: E402
 from loop_programs import Programs  # noqa: E402
 from named_devices import profiled  # noqa: E402
+from object_files import kept  # noqa: E402
 from random_streams import PROGRAMS as RANDOM  # noqa: E402
 from scatters import PROGRAMS as SCATTERS  # noqa: E402
 from sorts import PROGRAMS as SORTS  # noqa: E402
@@ -448,11 +449,11 @@ def mismatch(got: Array, want: Array, exact: bool) -> str:
 
 
 @pytest.fixture
-def check() -> Callable[[Case, Any], None]:
+def check(_compiled_cases: Any) -> Callable[[Case, Any], None]:
     """Fails unless the results of a case, flat or in their tree, are JAX's."""
 
     def compare(case: Case, found_trees: Any) -> None:
-        wanted, results = case.wanted(), jax.tree.leaves(found_trees)
+        wanted, results = _compiled_cases.wanted(case.name, case.wanted), jax.tree.leaves(found_trees)
         assert len(results) == len(wanted)
         found = {i: mismatch(got, want, case.exact) for i, (got, want) in enumerate(zip(results, wanted, strict=True))}
         assert not any(found.values()), "; ".join(f"result {i}: {text}" for i, text in found.items() if text)
@@ -463,6 +464,13 @@ def check() -> Callable[[Case, Any], None]:
 @pytest.fixture(scope="session")
 def cases() -> dict[str, Case]:
     return {case.name: case for case in CASES}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _object_files() -> Iterator[None]:
+    """LLVM compiles equal texts once."""
+    with kept():
+        yield
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -1,9 +1,10 @@
-"""Modules of the programs of tests, and the text of each phase, compiled once in a run of the tests.
+"""Modules of the programs of tests, the text of each phase, and what JAX computes, made once in a run of the tests.
 
 All worker processes of pytest-xdist read them from one folder of the run. The next run compiles them again.
 """
 
 import os
+import pickle
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -41,6 +42,16 @@ class CompiledCases:
     def texts(self, name: str, lowered: Callable[[], Any]) -> dict[str, str]:
         """Phase -> its text, in the order of the phases, written while the module was compiled."""
         return dumped_texts(self._of(name, lowered) / "phases")
+
+    def wanted(self, name: str, computed: Callable[[], Any]) -> Any:
+        """What `computed` gives, the results that a program is to have."""
+        file = self._folder / f"{name}.wanted"
+        if not file.exists():
+            self._folder.mkdir(exist_ok=True)
+            part = file.with_suffix(f".{os.getpid()}")
+            part.write_bytes(pickle.dumps(computed()))
+            part.rename(file)  # a whole file appears at once
+        return pickle.loads(file.read_bytes())
 
     def _of(self, name: str, lowered: Callable[[], Any]) -> Path:
         found = self._folder / name
