@@ -198,6 +198,23 @@ def test_lines_that_are_no_whole_vectors_are_computed_by_workgroups(
     assert "local" not in chosen(text, "opencl")
 
 
+@pytest.mark.parametrize(
+    ("size", "wanted"),
+    [(56, "bind(e, local, 32)"), (16, "bind(e, local, 16), bind(grid, workgroup)]"), (14, "bind(e, local, 8)")],
+)
+def test_depthwise_convolutions_of_planes_are_computed_in_lines(chosen: Chosen, size: int, wanted: str) -> None:
+    t, w = tensor([1, 24, size, size], "f32"), tensor([24, 1, 3, 3], "f32")
+    layout = "dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {pad = [[1, 1], [1, 1]]}"
+    text = f"""
+    func.func @main(%a: {t}, %b: {w}) -> {t} {{
+      %r = stablehlo.convolution(%a, %b) {layout}
+        {{batch_group_count = 1 : i64, feature_group_count = 24 : i64}} : ({t}, {w}) -> {t}
+      return %r : {t}
+    }}"""
+    assert wanted in Compilation(targets=("cpu",)).text(text, "hl_seq")
+    assert "bind(e, local" not in Compilation(targets=("opencl",)).text(text, "hl_seq")
+
+
 @pytest.mark.parametrize("replaced", [True, False])
 def test_parts_of_lines_that_may_replace_an_operand_are_not_moved_back(chosen: Chosen, replaced: bool) -> None:
     """The last part would read results of the part before."""

@@ -327,6 +327,39 @@ def test_padding_of_padding_backwards(runs: Runs, texts: list[str]) -> None:
     assert texts and not any("gather" in text for text in texts if '"target-cpu"="x86-64-v4"' in text)
 
 
+@pytest.mark.parametrize("apart", [2, 3, 4])
+def test_padding_of_elements_some_places_apart(runs: Runs, apart: int) -> None:
+    """The first vector begins in front of the data, and the last one ends behind it."""
+    lines = [
+        op("far", "multiply", "i", f"u{apart}"),
+        op("at", "subtract", "far", "u5"),
+        less("data", "at", "u64"),
+        select("place", "data", "at", "u0"),
+        load("x", 0, "place"),
+        select("r", "data", "x", "s7", "i32"),
+        store("r", 1),
+    ]
+    places = np.arange(COUNT) * apart - 5
+    held = (places >= 0) & (places < 64)
+    np.testing.assert_array_equal(runs(lines, X[:64]), np.where(held, X[np.where(held, places, 0)], 7))
+
+
+def test_padding_that_all_lanes_share(runs: Runs, texts: list[str]) -> None:
+    """Whole vectors are padding or not. Data end at the end of a vector, and begin at that of one."""
+    lines = [
+        op("at", "subtract", "i", "u32"),
+        less("data", "at", "u32"),
+        select("place", "data", "at", "u0"),
+        load("x", 0, "place"),
+        select("r", "data", "x", "s7", "i32"),
+        store("r", 1),
+    ]
+    want = np.full(COUNT, 7, np.int32)
+    want[32:64] = X[:32]
+    np.testing.assert_array_equal(runs(lines, X[:32]), want)
+    assert texts and not any("gather" in text for text in texts if '"target-cpu"="x86-64-v4"' in text)
+
+
 def test_an_element_that_is_needed_where_its_place_was_chosen(runs: Runs) -> None:
     """It is the first element there, not zero."""
     lines = [

@@ -17,8 +17,8 @@ from orchestrion import compiler
 
 LoadOn = Callable[[bytes, str], Any]
 #: device -> programs
-DEVICES = {"reference": 12, "opencl": 2, "vulkan": 3}
-TARGETS = {"reference": "reference", "opencl": "opencl", "vulkan": "spirv"}
+DEVICES = {"reference": 12, "cpu": 6, "opencl": 2, "vulkan": 3}
+TARGETS = {"reference": "reference", "cpu": "cpu", "opencl": "opencl", "vulkan": "spirv"}
 ON_EACH = pytest.mark.parametrize("device", DEVICES)
 COMBINERS = (lax.scatter_add, lax.scatter_mul, lax.scatter_min, lax.scatter_max, lax.scatter)
 

@@ -28,12 +28,12 @@ def is_near(stride: int | None, width: int) -> bool:
     return stride is not None and (-1 <= stride <= 1 or 1 < stride <= min(MOST_APART, width // 2))
 
 
-def guard_of(load: k.Load | k.LoadShared, stride_of: Callable[[Value], int | None]) -> Guard | None:
+def guard_of(load: k.Load | k.LoadShared, stride_of: Callable[[Value], int | None], width: int) -> Guard | None:
     """The guard of a load as padding makes it: where a condition does not hold, its index is a place that exists, and
     its element is dropped. None if it has none.
     """
     found = _chosen(load.operands[1], stride_of)
-    if found is None or abs(found.stride) != 1:
+    if found is None or not found.stride or not is_near(found.stride, width):
         return None
     return found if all(_is_dropped(load.output, one, [_MOST_OPS]) for one in found.conditions) else None
 
@@ -106,20 +106,19 @@ def load_apart(code: Code, base: str, stride: int, type: str, align: int, lanes:
 def load_guarded(
     code: Code, base: str, stride: int, mask: str, type: str, align: int, lanes: int, others: Callable[[], str] | None
 ) -> str:
-    """Loads neighbours, forwards or backwards, in the lanes of a mask. `base`: the address for lane 0, which may lie
-    outside of the memory. `others`: loads elements one by one; None if loads of some lanes are instructions.
+    """Loads elements that are `stride` places apart in the lanes of a mask. `base`: the address for lane 0, which may
+    lie outside of the memory. `others`: loads elements one by one; None if an instruction loads the lanes of a mask.
     """
     wide, flags = f"<{lanes} x {type}>", f"<{lanes} x i1>"
-    at = _behind(code, base, type, 1 - lanes) if stride < 0 else base
 
     def plain() -> list[str]:
-        found = code.set(f"load {wide}, ptr {at}, align {align}")
-        return [_backwards(code, found, wide, lanes) if stride < 0 else found]
+        return [load_apart(code, base, stride, type, align, lanes)]
 
     if others is not None:
         frozen = code.set(f"freeze {flags} {mask}")
         every = code.set(f"call i1 @llvm.vector.reduce.and.v{lanes}i1({flags} {frozen})")
         return code.either(every, plain, lambda: [others()], [wide])[0]
+    at = _behind(code, base, type, 1 - lanes) if stride < 0 else base
     given = _backwards(code, mask, flags, lanes) if stride < 0 else mask
     kind = {"float": "f32", "double": "f64", "half": "f16", "bfloat": "bf16"}.get(type, type)
     place = f"ptr align {align} {at}, {flags} {given}"
