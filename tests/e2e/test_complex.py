@@ -223,6 +223,21 @@ def test_ops_that_jax_does_not_write(device: str, load_on: Callable[..., Any]) -
         np.testing.assert_allclose(ours, function(z.astype(np.complex128), w), rtol=2e-6)
 
 
+@pytest.mark.parametrize("device", ["reference", "cpu", "opencl", "vulkan"])
+def test_squares(device: str, load_on: Callable[..., Any]) -> None:
+    """A part that is in range is right also where the squares of the parts overflow."""
+    large = np.array([1e30 + 1e30j, 1e30 - 1e30j, 2e25 + 1e25j, complex(np.inf, np.inf)])
+    z = np.concatenate([_normal(40), large]).astype(np.complex64)
+    program = load_on(compile(jax.jit(lax.square).lower(z), targets=[TARGETS[device]]), device)
+    got = program.main(z)
+    program.close()
+    inf = np.inf
+    wanted = np.array([complex(0, inf), complex(0, -inf), complex(inf, inf), complex(np.nan, inf)], np.complex64)
+    np.testing.assert_array_equal(got[40:], wanted)
+    exact = z[:40].astype(np.complex128) ** 2
+    assert (np.abs(got[:40] - exact) <= MAX_ERROR * np.finfo(np.float32).eps * np.abs(exact)).all()
+
+
 @pytest.mark.parametrize("device", ["reference", "vulkan", "swiftshader"])
 def test_quotients(device: str, load_on: Callable[..., Any]) -> None:
     """No size of the operands spoils a quotient that is in range, and C99 says what a zero or an infinity makes."""

@@ -26,7 +26,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
     **{f"stablehlo.{name}": getattr(numbers, name) for name in _NAMES},
     "stablehlo.abs": numbers.magnitude,
     **{f"chlo.{name}": getattr(inverses, name) for name in ("acos", "acosh", "asin", "asinh", "atan", "atanh")},
-    **{f"chlo.{name}": getattr(numbers, name) for name in ("cosh", "sinh", "tan")},
+    **{f"chlo.{name}": getattr(numbers, name) for name in ("cosh", "sinh", "square", "tan")},
 }
 
 

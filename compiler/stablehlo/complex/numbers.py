@@ -98,6 +98,12 @@ def multiply(z: Complex, w: Complex) -> Complex:
     return Complex(z.re * w.re - z.im * w.im, z.re * w.im + z.im * w.re)
 
 
+def square(z: Complex) -> Complex:
+    """z^2. The real part is (x - y)(x + y), and 0 if the magnitudes are equal, so that it overflows only if it must."""
+    even = z.re.is_finite & abs(z.re).eq(abs(z.im))
+    return Complex(even.select(0.0, (z.re - z.im) * (z.re + z.im)), z.re * z.im * 2.0)
+
+
 def divide(z: Complex, w: Complex) -> Complex:
     """The quotient, scaled so that no intermediate value overflows; infinities and zeros as in Annex G."""
     above, below = scaled(z), scaled(w)

@@ -153,7 +153,7 @@ PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
     "chlo.mulhi": (expansion(_high_product, 2),),
     "chlo.cosh": (_unary(_cosh),),
     "chlo.sinh": (_unary(_sinh),),
-    "chlo.square": (expansion(lambda op, x: x * x, 1),),
+    "chlo.square": (expansion(lambda op, x: None if x.is_complex else x * x, 1),),
     "chlo.tan": (_unary(lambda x: x.op("tan")),),
     **{f"chlo.{name}": (expansion(_infinity, 1),) for name in ("is_inf", "is_neg_inf", "is_pos_inf")},
 }
