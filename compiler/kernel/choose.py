@@ -20,6 +20,7 @@ from orchestrion.compiler.kernel.elements.axes import Axes
 from orchestrion.compiler.kernel.elements.rules import element_of
 from orchestrion.compiler.kernel.patterns.attention import attention
 from orchestrion.compiler.kernel.patterns.elements import (
+    alternating_elements,
     lines_of_padding,
     lines_of_results,
     lines_of_windows,
@@ -301,6 +302,7 @@ PATTERNS: Final[tuple[tuple[str, Callable[[Task], Schedule | None]], ...]] = (
     ("transposed elements", transposed_elements),
     ("lines of padding", lines_of_padding),
     ("shared reduction", shared_reduction),
+    ("alternating elements", alternating_elements),
     ("lines of results", lines_of_results),
     ("each element", each_element),
 )
