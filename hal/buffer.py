@@ -74,6 +74,7 @@ class Buffer:
         "host",
         "host_cached",
         "loan",
+        "recordable",
         "ref",
         "rights",
         "size",
@@ -90,6 +91,8 @@ class Buffer:
         self.host: Bytes | None = None if backend.host is None else backend.host[:size]
         self.host_cached = backend.host_cached
         self.loan: Loan | None = None  #: if it is over memory that goes back to its owner
+        #: whether recordings may name it; only slots take a handle that others lend, so that its use ends with it
+        self.recordable = True
         self.submitted = 0  #: the last submission that uses it, on the device state's timeline
         device.live["buffer"] += 1
 
@@ -193,7 +196,8 @@ class Buffer:
 
     def lend(self, device: Device, writable: bool) -> Buffer:
         """Returns another handle over the same memory, counted for `device`, a share of the same open device. The
-        handle is writable if `writable` is true and this one is writable. Raises InvalidArgument for another device.
+        handle is writable if `writable` is true and this one is writable. Recordings take it in slots only. Raises
+        InvalidArgument for another device.
         """
         state = self.check(0, self.size, WRITABLE if writable else 0)
         if device.device_state is not state:
@@ -201,6 +205,7 @@ class Buffer:
         rights = self.rights if writable else self.rights & ~WRITABLE
         lent = Buffer(device, self.backend, self.ref, self.size, rights)
         lent.submitted = self.submitted
+        lent.recordable = False
         return lent
 
     def give_back(self, owner: Buffer) -> None:

@@ -53,7 +53,7 @@ class Overlap:
     def check(self, buffers: Sequence[Buffer]) -> None:
         source = buffers[self.source] if isinstance(self.source, int) else self.source
         target = buffers[self.target] if isinstance(self.target, int) else self.target
-        if source is target:
+        if source is target or source.backend is target.backend:
             refuse_overlap(self.source_offset, self.target_offset, self.length)
 
 
@@ -470,6 +470,8 @@ class CommandBuffer:
         state = source.check(offset, length, rights)
         if state is not self.device_state:
             raise InvalidArgument(f"buffer of device {source.device.info.id} in a recording of {self.device.info.id}")
+        if not source.recordable:
+            raise InvalidArgument(f"buffer of {source.size} bytes is lent for a call: a recording uses it in a slot")
         self._held.append(source.ref)
         self.direct.append(source)
         return Binding(source.backend, offset, length)

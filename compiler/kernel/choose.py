@@ -17,7 +17,6 @@ from orchestrion.compiler.flow.layout import layout_of
 from orchestrion.compiler.flow.structure import fastest_axis
 from orchestrion.compiler.ir.dims import Size, bounds, ceildiv, is_dynamic, is_less, typical
 from orchestrion.compiler.kernel.elements.axes import Axes
-from orchestrion.compiler.kernel.elements.rules import element_of
 from orchestrion.compiler.kernel.patterns.attention import attention
 from orchestrion.compiler.kernel.patterns.elements import (
     alternating_elements,
@@ -42,10 +41,9 @@ from orchestrion.compiler.kernel.patterns.task import (
 )
 from orchestrion.compiler.kernel.products.operands import is_loaded
 from orchestrion.compiler.kernel.products.staged import can_stage
-from orchestrion.compiler.stablehlo.ops.base import tensor_of
+from orchestrion.compiler.stablehlo.ops.base import dtype_of, tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
 from orchestrion.compiler.stablehlo.ops.reducers import is_commutative
-from orchestrion.schema.dtypes import BY_NAME
 
 from .body import Body
 from .emit import THREAD
@@ -158,7 +156,7 @@ def staged_dot(task: Task) -> Schedule | None:
         tile, lanes = _smaller_tile(task, rows, columns), (STAGED_LANES_DOWN, STAGED_LANES_ACROSS)
     if prod(tile) * task.code.ops > MAX_TILE_OPS:
         return None
-    depth = min(MAX_SLICE_DEPTH, SLICE_BYTES // (64 * BY_NAME[element_of(task.dot.out)].itemsize))
+    depth = min(MAX_SLICE_DEPTH, SLICE_BYTES // (64 * dtype_of(task.dot.out).itemsize))
     sizes = {"m": tile[0] * lanes[0], "n": tile[1] * lanes[1]}
     return Schedule.of(
         *tile_steps(*tile),

@@ -12,7 +12,7 @@ from functools import cache
 from typing import ClassVar
 
 from orchestrion.compiler.ir.attributes import BoolAttr, FloatAttr, IntegerAttr, StringAttr
-from orchestrion.compiler.ir.core import Operation, Region, Trait, Value
+from orchestrion.compiler.ir.core import Block, Operation, Region, Trait, Value
 from orchestrion.compiler.ir.declare import attr, operand, operands, region, result, results
 from orchestrion.compiler.ir.dialect import Dialect
 from orchestrion.compiler.ir.types import Attribute, DialectType, ScalarType, Type
@@ -240,7 +240,16 @@ class Lanes(Operation):
         yield from _check_lanes(self.outputs, self.vector)
 
 
-class MultiplyAdd(Operation):
+class _OnFloats(Operation):
+    """An op on floats, or vectors of floats, of one type."""
+
+    def check(self) -> Iterator[str]:
+        types = {value.type for value in (*self.operands, *self.results)}
+        if len(types) > 1 or dtype_of(self.results[0]).kind != FLOAT:
+            yield f"does not take {_types(self.operands)} -> {self.results[0].type}"
+
+
+class MultiplyAdd(_OnFloats):
     """x * y + z of floats, or lane by lane of vectors; rounded once if the instruction set can, else twice."""
 
     name = "kernel.multiply_add"
@@ -250,11 +259,8 @@ class MultiplyAdd(Operation):
     output = result(is_carried)
     traits = PURE
 
-    def check(self) -> Iterator[str]:
-        yield from _check_floats(self)
 
-
-class Scale(Operation):
+class Scale(_OnFloats):
     """x * 2^exponent of floats of which the exponent is integral, rounded once."""
 
     name = "kernel.scale"
@@ -262,9 +268,6 @@ class Scale(Operation):
     exponent = operand(is_scalar)
     output = result(is_scalar)
     traits = PURE
-
-    def check(self) -> Iterator[str]:
-        yield from _check_floats(self)
 
 
 class ByteOffset(Operation):
@@ -544,13 +547,6 @@ def _types(values: Sequence[Value]) -> str:
     return f"({', '.join(str(value.type) for value in values)})"
 
 
-def _check_floats(op: Operation) -> Iterator[str]:
-    """Operands and results of one type, floats or vectors of floats."""
-    types = {value.type for value in (*op.operands, *op.results)}
-    if len(types) > 1 or dtype_of(op.results[0]).kind != FLOAT:
-        yield f"does not take {_types(op.operands)} -> {op.results[0].type}"
-
-
 def _check_in_memory(vector: Value) -> Iterator[str]:
     if is_vector(vector.type) and dtype_of(vector).kind == BOOL:
         yield f"memory holds no {vector.type}"
@@ -570,6 +566,12 @@ def _check_yield(body: Region, types: list[Type], arguments: bool = True) -> Ite
         yield "region does not end with kernel.yield"
     elif [value.type for value in last.values] != types:
         yield f"region yields {_types(last.values)}, needs ({', '.join(map(str, types))})"
+
+
+def yielded(block: Block) -> Sequence[Value]:
+    """The values that a region yields."""
+    assert isinstance(block.last, Yield)
+    return block.last.values
 
 
 def writes(op: Operation) -> bool:

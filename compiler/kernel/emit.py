@@ -168,35 +168,32 @@ class Kernel:
             self._line(number, is_in_grid(b, schedule, places))
             return
         if (beside := schedule.local("e")) > 1:
-            place = b.op("convert", place_beside(b, beside), to=b.index_type)
-            number = b.op("add", b.op("multiply", number, b.index(beside)), place)
+            number = b.place(number, beside, b.index(place_beside(b, beside)))
         parts = [self._parts(body.hero, at) for at in self._positions(number, size)] if lanes > 1 and body.hero else []
         counts = {count_of(value) for value in body.results}
         if (across := body.across) is not None and schedule.find("tile", "t") is not None:
-            branch = b.begin_if(self._writes(places))
-            self._write(body.outputs, [across.places(b, schedule, number)] * len(body.outputs))
-            b.end_if(branch)
+            with b.when(self._writes(places)):
+                self._write(body.outputs, [across.places(b, schedule, number)] * len(body.outputs))
             return
         for count in sorted(counts, key=lambda one: (typical(one), str(one))):
-            branch = b.begin_if(self._writes(places if len(counts) == 1 else count, number))
-            for part in parts:
-                self._combine(*part)
-            outputs = [one for one in body.outputs if count_of(one.value) == count]
-            self._write(outputs, [self._places(stored_shape(one.value), number, size) for one in outputs])
-            b.end_if(branch)
+            with b.when(self._writes(places if len(counts) == 1 else count, number)):
+                for part in parts:
+                    self._combine(*part)
+                outputs = [one for one in body.outputs if count_of(one.value) == count]
+                self._write(outputs, [self._places(stored_shape(one.value), number, size) for one in outputs])
 
     def _line(self, number: Value, exists: Value) -> None:
         """An element of a line of every result, or a padded line."""
         b, body, schedule = self.builder, self.body, self.schedule
         if body.padding is not None:
-            branch, (output,) = b.begin_if(exists), body.outputs
-            body.padding.emit(self.elemental, schedule.workgroup_size, number, partial(self._store_line, output))
+            (output,) = body.outputs
+            with b.when(exists):
+                body.padding.emit(self.elemental, schedule.workgroup_size, number, partial(self._store_line, output))
         else:
             assert body.lines is not None
             at, is_inside = body.lines.place(b, schedule, number)
-            branch = b.begin_if(b.op("and", exists, is_inside))
-            self._write(body.outputs, [[at]] * len(body.outputs))
-        b.end_if(branch)
+            with b.when(b.op("and", exists, is_inside)):
+                self._write(body.outputs, [[at]] * len(body.outputs))
 
     def _parts(self, hero: Operation, position: Value) -> tuple[Operation, Index, Parts]:
         """The parts of the element of the hero at a position, which the invocations of the workgroup share."""
@@ -229,11 +226,11 @@ class Kernel:
         if schedule.lanes == 1:
             return is_in_grid(b, schedule, places)
         if (beside := schedule.local("e")) > 1:
-            first = b.op("compare_lt", b.local_id(), b.const(beside, "ui32"))
+            first = b.op("compare_lt", b.local_id(), b.word(beside))
             if number is not None and _is_ragged(count := self.body.largest_result, beside):
                 first = b.op("and", first, b.op("compare_lt", number, b.index(count)))
             return b.op("and", first, is_in_grid(b, schedule, places))
-        first = b.op("compare_eq", b.local_id(), b.const(0, "ui32"))
+        first = b.op("compare_eq", b.local_id(), b.word(0))
         return b.op("and", first, is_in_grid(b, schedule, places))
 
     def _positions(self, number: Value, size: int) -> list[Value]:

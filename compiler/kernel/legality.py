@@ -28,14 +28,10 @@ from orchestrion.compiler.kernel.products.grid import DOT, is_tiled_dot
 from orchestrion.compiler.kernel.products.operands import packed_tile
 from orchestrion.compiler.kernel.products.staged import GAP, can_stage
 from orchestrion.compiler.kernel.products.winograd import FACTORS, Squares, transformed_elements
-from orchestrion.compiler.kernel.rows.values import (
-    MAX_REGISTER_ELEMENTS,
-    parts_bytes,
-    row_iterations,
-    shared_row_bytes,
-)
+from orchestrion.compiler.kernel.rows.values import MAX_REGISTER_ELEMENTS, parts_bytes, row_iterations, shared_row_bytes
+from orchestrion.compiler.stablehlo.ops.base import dtype_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
-from orchestrion.schema.dtypes import BY_NAME, FLOAT
+from orchestrion.schema.dtypes import FLOAT
 
 from .body import Body, Extents, count_of, row_lengths
 from .dialect import VECTOR_LANES
@@ -329,7 +325,7 @@ def _panels(dot: DotGeneral, schedule: Schedule, machine: Machine) -> Iterator[s
         yield f"{out}: passes add a power of two of products, {BLOCK} at most, along one axis, of operands in memory"
     elif out.how == "panel" and not slice_of(dot, out.count)[1]:
         yield f"{out}: a block of a sum of {prod(sizes)} products has more elements"
-    elif (used := shared_elements(dot, schedule) * BY_NAME[element_of(dot.out)].itemsize) > machine.panel_bytes:
+    elif (used := shared_elements(dot, schedule) * dtype_of(dot.out).itemsize) > machine.panel_bytes:
         yield f"panels and sums take {used} bytes; the machine has {machine.panel_bytes}"
 
 
@@ -348,7 +344,7 @@ def _lane_sums(dot: DotGeneral, schedule: Schedule, machine: Machine) -> Iterato
         yield f"{out}: vectors of {lanes} results divide a block of {width}"
     if len(sizes) != 1 or is_dynamic(sizes[0]) or sizes[0] < lanes or not reads_along(dot):
         yield f"{out}: a known number of products, {lanes} or more, are neighbours in both operands"
-    elif (used := shared_elements(dot, schedule) * BY_NAME[element_of(dot.out)].itemsize) > machine.panel_bytes:
+    elif (used := shared_elements(dot, schedule) * dtype_of(dot.out).itemsize) > machine.panel_bytes:
         yield f"panels and sums take {used} bytes; the machine has {machine.panel_bytes}"
 
 
@@ -400,11 +396,11 @@ def _winograd(dot: DotGeneral, schedule: Schedule, machine: Machine) -> Iterator
         yield f"{out}: vectors lie along n, and {FACTORS} divides its tile"
     if guards.get("m", "clamp") != "clamp" or guards.get("n", "shift") != "shift":
         yield f"{out}: the last tile is moved back along n, and clamped along m"
-    if BY_NAME[element_of(dot.out)].kind != FLOAT or squares is None:
+    if dtype_of(dot.out).kind != FLOAT or squares is None:
         yield f"{out}: only convolutions of floats by windows of 3 x 3, side by side, have factors"
     elif not out.count or out.count % FACTORS or squares.channels % out.count:
         yield f"{out}: slices of a multiple of {FACTORS} channels divide {squares.channels}"
-    elif (used := transformed_elements(schedule) * BY_NAME[element_of(dot.out)].itemsize) > machine.winograd_bytes:
+    elif (used := transformed_elements(schedule) * dtype_of(dot.out).itemsize) > machine.winograd_bytes:
         yield f"factors and sums take {used} bytes; the machine has {machine.winograd_bytes}"
 
 
@@ -420,7 +416,7 @@ def _lines(dot: DotGeneral, schedule: Schedule, machine: Machine) -> Iterator[st
         yield f"{out}: the results have {lines.shape[lines.row]} rows and {lines.shape[lines.column]} columns"
     elif lines.shape[lines.channel] % schedule.local("b"):
         yield f"{out}: {schedule.local('b')} channels of a workgroup divide {lines.shape[lines.channel]}"
-    elif (used := lines.elements(schedule) * BY_NAME[element_of(dot.out)].itemsize) > machine.panel_bytes:
+    elif (used := lines.elements(schedule) * dtype_of(dot.out).itemsize) > machine.panel_bytes:
         yield f"rows take {used} bytes; the machine has {machine.panel_bytes}"
 
 
@@ -443,7 +439,7 @@ def _attention(body: Body, attention: Attention, schedule: Schedule, machine: Ma
         if tiles > lanes or (width < lanes and lanes % width):
             yield f"{out}: {lanes} invocations take {tiles} tiles, and whole rows of {width} results along {dim}"
     values = (attention.scores.out, attention.product.lhs, attention.product.out)
-    if len({element_of(value) for value in values}) > 1 or BY_NAME[element_of(values[0])].kind != FLOAT:
+    if len({element_of(value) for value in values}) > 1 or dtype_of(values[0]).kind != FLOAT:
         yield f"{out}: scores, weights and results are floats of one type"
     elif units_of(attention.product) is not None or not slice_of(attention.product, out.count)[1]:
         yield f"{out}: a block of a sum of {body.extents['k']} products has more elements"
@@ -480,7 +476,7 @@ def _staged(body: Body, dot: DotGeneral, schedule: Schedule, machine: Machine) -
         yield f"slices of {depth} by {sizes[0]} and {sizes[1]} leave some of {lanes} invocations nothing to fetch"
     if depth % schedule.count("unroll", "k"):
         yield f"an iteration takes {schedule.count('unroll', 'k')} places, which does not divide slices of {depth}"
-    used = sum(depth * (size + GAP) for size in sizes) * BY_NAME[element_of(dot.out)].itemsize
+    used = sum(depth * (size + GAP) for size in sizes) * dtype_of(dot.out).itemsize
     if used > MAX_SHARED_BYTES:
         yield f"slices take {used} bytes of shared memory; every device has {MAX_SHARED_BYTES}"
     if not dot.dimensions.lhs_contract:

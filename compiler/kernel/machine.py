@@ -140,13 +140,7 @@ PLAIN = Machine()
 
 #: a graphics processor, as measured (docs/decisions/dots.md#measured-on-a-gpu); targets add facts about their code
 GPU: Final = Machine(
-    staging=True,
-    subgroup=32,
-    element_tile=4,
-    reduction_run=16,
-    register_code=2400,
-    multiply_add=True,
-    merged_ops=256,
+    staging=True, subgroup=32, element_tile=4, reduction_run=16, register_code=2400, multiply_add=True, merged_ops=256
 )
 
 

@@ -42,9 +42,11 @@ class Emitter(ABC, Generic[V]):
         """An integer of 32 bits with the same low bits; other bits may differ, where that saves ops."""
         return value
 
-    @abstractmethod
     def branch(self, condition: V, yes: Callable[[], Sequence[V]], no: Callable[[], Sequence[V]]) -> list[V]:
-        """The values of one of two functions. Both return values of the same types; only one may be emitted."""
+        """The values of one of two functions. Both return values of the same types; only one may be emitted. Both are
+        if an emitter has no branches.
+        """
+        return [self.select(condition, x, y) for x, y in zip(yes(), no(), strict=True)]
 
     @abstractmethod
     def loop(self, count: V, start: Sequence[V], body: Callable[[Sequence[V]], Sequence[V]]) -> list[V]:

@@ -36,11 +36,6 @@ class NumpyEmitter(LoweringEmitter[Array]):
         self.counts[row.name] = self.counts.get(row.name, 0) + 1
         return row.evaluate(operands, result)
 
-    def branch(
-        self, condition: Array, yes: Callable[[], Sequence[Array]], no: Callable[[], Sequence[Array]]
-    ) -> list[Array]:
-        return [self.select(condition, x, y) for x, y in zip(yes(), no(), strict=True)]
-
     def loop(
         self, count: Array, start: Sequence[Array], body: Callable[[Sequence[Array]], Sequence[Array]]
     ) -> list[Array]:

@@ -168,4 +168,6 @@ PRIMITIVES: tuple[Primitive, ...] = (
     ),
 )
 
+#: primitives between types
+CONVERSIONS = frozenset({"convert", "bitcast", "unchecked_convert"})
 BY_OP_NAME: dict[str, Primitive] = {row.name: row for row in PRIMITIVES}

@@ -17,9 +17,9 @@ from orchestrion.compiler.ir.symbols import SymbolTables
 from . import hl_seq, ll_seq
 
 #: Range of memory that a command accesses: memory, first byte, end in bytes, whether it is written. The first byte is
-#: _WHOLE for all of a buffer.
-_Range = tuple[Value, Size, Size, bool]
-_WHOLE: Final = -1
+#: WHOLE for all of a buffer.
+Range = tuple[Value, Size, Size, bool]
+WHOLE: Final = -1
 
 
 def run(program: hl_seq.Program) -> None:
@@ -31,7 +31,7 @@ def run(program: hl_seq.Program) -> None:
 
 def _coalesce(block: Block, same: dict[Value, Value], tables: SymbolTables) -> None:
     """Loops and branches order memory themselves: none needs a barrier before, inside at its ends, or after it."""
-    pending: dict[Value, tuple[list[_Range], list[_Range]]] = {}  # buffer -> ranges read, ranges written
+    pending: dict[Value, tuple[list[Range], list[Range]]] = {}  # buffer -> ranges read, ranges written
     for op in block.ops:
         if isinstance(op, ll_seq.Barrier):
             op.erase()
@@ -41,9 +41,7 @@ def _coalesce(block: Block, same: dict[Value, Value], tables: SymbolTables) -> N
                 _coalesce(region.block, same, tables)
             pending = {}
             continue
-        entry = tables.lookup(op, op.entry) if isinstance(op, ll_seq.Dispatch) else None
-        assert entry is None or isinstance(entry, ll_seq.Entry)
-        touched = [(same.get(r[0], r[0]), *r[1:]) for r in _accessed_ranges(op, entry)]
+        touched = [(same.get(r[0], r[0]), *r[1:]) for r in _accessed(op, tables)]
         rivals = ((a, b) for a in touched if a[0] in pending for b in _rivals(a, pending[a[0]]))
         if any(not _apart(a, b) and not _apart(b, a) for a, b in rivals):
             block.insert_before(ll_seq.Barrier.build(loc=op.loc), op)
@@ -52,30 +50,26 @@ def _coalesce(block: Block, same: dict[Value, Value], tables: SymbolTables) -> N
             pending.setdefault(item[0], ([], []))[bool(item[3])].append(item)
 
 
-def _accessed_ranges(op: Operation, entry: ll_seq.Entry | None) -> list[_Range]:
-    """The ranges that a command reads and writes; `entry` is the entry of a dispatch, else None.
-
-    A binding that several share counts as a whole: the device is told that the dispatch may access all of it.
+def _accessed(op: Operation, tables: SymbolTables) -> Iterator[Range]:
+    """The ranges that a command reads and writes. A binding that several share counts as a whole: the device is told
+    that the dispatch may access all of it.
     """
     match op:
         case ll_seq.Copy():
-            source, target, length = op.source_offset, op.target_offset, op.length
-            return [(op.source, source, source + length, False), (op.target, target, target + length, True)]
+            yield op.source, op.source_offset, op.source_offset + op.length, False
+            yield op.target, op.target_offset, op.target_offset + op.length, True
         case ll_seq.Fill():
-            return [(op.target, op.offset, op.offset + op.length, True)]
+            yield op.target, op.offset, op.offset + op.length, True
         case ll_seq.Dispatch():
-            assert entry is not None
-            found: list[_Range] = []
+            entry = tables.lookup(op, op.entry)
+            assert isinstance(entry, ll_seq.Entry)
             places = zip(op.bindings, op.offsets.sizes, entry.bindings, entry.places(), strict=True)
             for memory, start, binding, (_, word) in places:
-                first = start if word is None else _WHOLE
-                found.append((memory, first, start + ll_seq.length_of(binding), "write" in ll_seq.access_of(binding)))
-            return found
-        case _:
-            return []
+                first = start if word is None else WHOLE
+                yield memory, first, start + ll_seq.length_of(binding), "write" in ll_seq.access_of(binding)
 
 
-def _rivals(item: _Range, others: tuple[list[_Range], list[_Range]]) -> Iterator[_Range]:
+def _rivals(item: Range, others: tuple[list[Range], list[Range]]) -> Iterator[Range]:
     """Ranges of the same buffer that may conflict with `item`: at least one of the two is written."""
     reads, writes = others
     yield from writes
@@ -83,9 +77,9 @@ def _rivals(item: _Range, others: tuple[list[_Range], list[_Range]]) -> Iterator
         yield from reads
 
 
-def _apart(a: _Range, b: _Range) -> bool:
+def _apart(a: Range, b: Range) -> bool:
     """Whether `a` ends before `b` begins. Symbolic offsets belong to arena slots, each offset to one of its own."""
-    if _WHOLE in (a[1], b[1]):
+    if WHOLE in (a[1], b[1]):
         return False
     if is_dynamic(a[1]) or is_dynamic(b[1]):
         return a[1] != b[1]

@@ -26,7 +26,6 @@ from orchestrion.compiler.ir.attributes import (
     StringAttr,
     SymbolRef,
     attribute_of,
-    dense_ints,
 )
 from orchestrion.compiler.ir.core import Operation, Trait, Value
 from orchestrion.compiler.ir.declare import (
@@ -568,26 +567,6 @@ def length_of(binding: Attribute) -> dims.Size:
     length = binding.get("length") if isinstance(binding, DictAttr) else None
     assert length is not None
     return size_in(length)
-
-
-def shift_offset(op: Operation, index: int, by: dims.Size) -> None:
-    """Adds `by` bytes to the offset of a command or a read into operand `index`, which is memory."""
-    match op:
-        case Dispatch():
-            offsets = list(op.offsets.sizes)
-            offsets[index - 1] += by
-            op.offsets = dense_ints(*offsets)
-        case Copy() if index == 0:
-            op.source_offset += by
-        case Copy():
-            op.target_offset += by
-        case Fill():
-            op.offset += by
-        case Read() | Loop() | Branch():
-            assert not is_dynamic(by), "predicates are of static size, which goes first"
-            op.offset = IntegerAttr(op.offset.value + by, op.offset.type)
-        case _:
-            raise AssertionError(f"{op.name} does not use memory at an offset")
 
 
 DIALECT = Dialect("ll_seq", ops_in(globals()))

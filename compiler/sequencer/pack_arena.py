@@ -6,8 +6,10 @@ If the arena would exceed `Options.max_allocation` bytes, there are several. All
 
 from __future__ import annotations
 
+from orchestrion.compiler.ir.attributes import IntegerAttr, dense_ints
 from orchestrion.compiler.ir.builder import Builder
-from orchestrion.compiler.ir.core import Block
+from orchestrion.compiler.ir.core import Block, Operation
+from orchestrion.compiler.ir.dims import Size, is_dynamic
 from orchestrion.compiler.options import Options
 
 from . import hl_seq, ll_seq
@@ -44,6 +46,26 @@ def _pack(block: Block, label: str, max_bytes: int) -> None:
     ]
     for (old, _), (part, offset) in zip(tenants, places, strict=True):
         for user, index in old.output.uses:
-            ll_seq.shift_offset(user, index, offset)
+            _shift_offset(user, index, offset)
         old.output.replace_by(arenas[part].output)
         old.erase()
+
+
+def _shift_offset(op: Operation, index: int, by: Size) -> None:
+    """Adds `by` bytes to the offset of a command or a read into operand `index`, which is memory."""
+    match op:
+        case ll_seq.Dispatch():
+            offsets = list(op.offsets.sizes)
+            offsets[index - 1] += by
+            op.offsets = dense_ints(*offsets)
+        case ll_seq.Copy() if index == 0:
+            op.source_offset += by
+        case ll_seq.Copy():
+            op.target_offset += by
+        case ll_seq.Fill():
+            op.offset += by
+        case ll_seq.Read() | ll_seq.Loop() | ll_seq.Branch():
+            assert not is_dynamic(by), "predicates are of static size, which goes first"
+            op.offset = IntegerAttr(op.offset.value + by, op.offset.type)
+        case _:
+            raise AssertionError(f"{op.name} does not use memory at an offset")

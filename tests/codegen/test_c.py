@@ -106,7 +106,7 @@ def test_a_convolution_that_prefetches_gives_the_bits_of_the_device_cpu(tmp_path
 
 def test_sanitizers_find_nothing(tmp_path: Path) -> None:
     need("gcc")
-    flags = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+    flags = ("-O1", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
     for name in ("mlp", "spectral_norm"):
         program = c_program(EXAMPLES / f"{name}.mlir", tmp_path / name, name)
         program.build("gcc", *STRICT, *flags)(*inputs(name))

@@ -4,6 +4,7 @@
 minimax) with the fewest terms whose error, weighted as the expansion uses it, stays 2^-6 below the last place.
 """
 
+import functools
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -30,8 +31,14 @@ FORMATS = {"f32": (24, 127, 32, np.float32, np.uint32), "f64": (53, 1023, 64, np
 
 
 def series(terms: Callable[[int], Any]) -> Callable[[Any], Any]:
-    """A power series, summed until it stands still: no cancellation at zero."""
-    return lambda x: mpmath.nsum(lambda n: terms(int(n)) * mpf(x) ** int(n), [0, 60], method="d")
+    """The first 61 terms of a power series, after which it stands still: no cancellation at zero."""
+
+    @functools.cache
+    def factors(precision: int) -> list[Any]:
+        assert precision == mp.prec
+        return [mpf(terms(n)) for n in range(60, -1, -1)]
+
+    return lambda x: functools.reduce(lambda total, factor: total * x + factor, factors(mp.prec), mpf(0))
 
 
 # name -> (function of r or z, interval, what its error is multiplied with before it meets a result of size one)

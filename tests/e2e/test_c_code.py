@@ -23,7 +23,7 @@ from orchestrion import compiler
 Check = Callable[[Any, list[Any]], None]
 LoadOn = Callable[..., Any]
 ALL = os.environ.get("ORCHESTRION_REAL_PROGRAMS") == "all"
-SANITIZE = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+SANITIZE = ("-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 NATIVE = ("-O1", "-march=native")
 #: what builds a program whose results have the bits of the device cpu
 BUILDS: dict[str, tuple[str, ...]] = {

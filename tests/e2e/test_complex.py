@@ -20,7 +20,7 @@ from jax import lax  # noqa: E402
 from orchestrion.compiler.driver import compile  # noqa: E402
 
 Array = np.ndarray[Any, Any]
-TARGETS = {"reference": "reference", "opencl": "opencl", "vulkan": "spirv", "swiftshader": "spirv"}
+TARGETS = {"reference": "reference", "cpu": "cpu", "opencl": "opencl", "vulkan": "spirv", "swiftshader": "spirv"}
 #: devices that compute with zeros instead of subnormal numbers (docs/numerics.md)
 FLUSHING = ("swiftshader",)
 MAX_ERROR = 6.0
@@ -93,7 +93,7 @@ def alike(got: Any, want: Any) -> Array:
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("device", ["reference", "vulkan", "swiftshader"])
+@pytest.mark.parametrize("device", ["reference", "cpu", "vulkan", "swiftshader"])
 def test_functions(device: str, load_on: Callable[..., Any]) -> None:
     finite, special = arguments()
     text = functions(list(FUNCTIONS), len(finite) + len(special))
@@ -193,6 +193,34 @@ def test_programs(name: str, device: str, load_on: Callable[..., Any]) -> None:
         want = np.asarray(theirs)
         assert (ours.dtype, ours.shape) == (want.dtype, want.shape)
         np.testing.assert_allclose(ours, want, rtol=1e-5, atol=1e-6 * max(1.0, float(np.abs(want).max())))
+
+
+#: by NumPy; each number is its real part, then its imaginary part
+ORDERED: dict[str, Callable[..., Any]] = {
+    "maximum %z, %w": np.maximum,
+    "minimum %z, %w": np.minimum,
+    "clamp %z, %w, %z": lambda z, w: np.minimum(np.maximum(w, z), z),
+    "atan2 %z, %w": lambda z, w: -1j * np.log((w + 1j * z) / np.sqrt(z * z + w * w)),
+}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("device", ["reference", "cpu", "opencl", "vulkan"])
+def test_ops_that_jax_does_not_write(device: str, load_on: Callable[..., Any]) -> None:
+    """The order of complex numbers, which the specification of StableHLO defines, and their angle."""
+    type = "tensor<25xcomplex<f32>>"
+    body = "\n".join(f"%{i} = stablehlo.{text} : {type}" for i, text in enumerate(ORDERED))
+    results = ", ".join(f"%{i}" for i in range(len(ORDERED))), ", ".join([type] * len(ORDERED))
+    text = (
+        f"func.func @main(%z: {type}, %w: {type}) -> ({results[1]}) {{\n{body}\nreturn {results[0]} : {results[1]}\n}}"
+    )
+    line = np.array([complex(a, b) for a in (-2.0, -1.0, 0.5, 1.0, np.nan) for b in (-1.5, 0.25, 1.0, 2.0, 3.0)])
+    z, w = line.astype(np.complex64), np.roll(line, 7).astype(np.complex64)
+    program = load_on(compile(text, targets=[TARGETS[device]]), device)
+    got = program.main(z, w)
+    program.close()
+    for ours, function in zip(got, ORDERED.values(), strict=True):
+        np.testing.assert_allclose(ours, function(z.astype(np.complex128), w), rtol=2e-6)
 
 
 @pytest.mark.parametrize("device", ["reference", "vulkan", "swiftshader"])

@@ -1,20 +1,24 @@
 """The examples: what continues from the dumped text of any phase is the same module, byte for byte."""
 
+import functools
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from phase_texts import check_texts_continue, dumped_texts
 
 from orchestrion import compiler
-from orchestrion.compiler.pipeline import FIRST_PHASE, PHASES
+from orchestrion.compiler.pipeline import FIRST_PHASE
 from orchestrion.schema.profiles import PROFILES
 from orchestrion.schema.writer import write
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SOURCES = sorted(EXAMPLES.glob("*.mlir"))
+Compiled = Callable[[Path], tuple[bytes, dict[str, str]]]
 
 
 def _noted(source: Path, what: str) -> str:
@@ -32,31 +36,35 @@ def _start(source: Path) -> str:
     return _noted(source, "phase") or FIRST_PHASE
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=[path.name for path in SOURCES])
-def test_example(source: Path, tmp_path: Path) -> None:
-    targets = _targets(source)
-    start = _start(source)
-    whole = write(compiler.Compilation(targets=targets, start=start, dump=tmp_path).rows(str(source)))
-    continued = {}
-    for path in sorted(tmp_path.iterdir()):
-        phase = path.stem.partition("-")[2]
-        continued[phase] = write(compiler.Compilation(targets=targets, start=phase).rows(str(path)))
-    assert list(continued) == list(PHASES)[list(PHASES).index(start) :]
-    assert [phase for phase, data in continued.items() if data != whole] == []
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Compiled:
+    """`compiled(source)`: the module of an example, and phase -> its text, for all of its targets."""
+
+    @functools.cache
+    def compile(source: Path) -> tuple[bytes, dict[str, str]]:
+        folder = tmp_path_factory.mktemp("phases")
+        job = compiler.Compilation(targets=_targets(source), start=_start(source), dump=folder)
+        return write(job.rows(str(source))), dumped_texts(folder)
+
+    return compile
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=[path.name for path in SOURCES])
-def test_mlir_reads_every_phase(source: Path, tmp_path: Path) -> None:
+def test_example(source: Path, compiled: Compiled) -> None:
+    module, texts = compiled(source)
+    check_texts_continue(texts, module, _start(source), targets=_targets(source))
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=[path.name for path in SOURCES])
+def test_mlir_reads_every_phase(source: Path, compiled: Compiled) -> None:
     """What we print is MLIR: another implementation parses it, dialects of ours unregistered, and verifies it, where no
     type has symbolic sizes, which its StableHLO does not take.
     """
     ir = pytest.importorskip("jaxlib.mlir.ir")
-    compiler.Compilation(targets=_targets(source), start=_start(source), dump=tmp_path).rows(str(source))
-    for path in sorted(tmp_path.iterdir()):
-        text = path.read_text()
+    for phase, text in compiled(source)[1].items():
         with ir.Context() if "#util.dims" in text else _stablehlo_context(ir) as context:
             context.allow_unregistered_dialects = True
-            assert ir.Module.parse(text), path.name
+            assert ir.Module.parse(text), phase
 
 
 def _stablehlo_context(ir: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -51,7 +52,7 @@ T, G = "tensor<4xf32>", "replica_groups = dense<[[0]]> : tensor<1x1xi64>"
 OTHERS = f"""
 func.func @main(%a: tensor<2x3x4xf32>, %b: tensor<4x2x5xf32>, %i: tensor<2x5xi32>, %t: {T})
     -> (tensor<5x2x3xf32>, tensor<4x2xf32>, tensor<2x3x5xf32>, tensor<2x3x4xi1>, {T}, {T}, {T}, {T}, {T}, {T},
-        tensor<ui32>, tensor<3x4xf32>) {{
+        tensor<ui32>, tensor<3x4xf32>, tensor<2x3x4xf32>) {{
   %0 = "stablehlo.einsum"(%a, %b) <{{einsum_config = "bij,jbk->kbi"}}>
       : (tensor<2x3x4xf32>, tensor<4x2x5xf32>) -> tensor<5x2x3xf32>
   %1 = "stablehlo.unary_einsum"(%a) <{{einsum_config = "bij->jb"}}> : (tensor<2x3x4xf32>) -> tensor<4x2xf32>
@@ -78,10 +79,12 @@ func.func @main(%a: tensor<2x3x4xf32>, %b: tensor<4x2x5xf32>, %i: tensor<2x5xi32
   %9 = "stablehlo.collective_broadcast"(%t) <{{{G}}}> : ({T}) -> {T}
   %10 = stablehlo.partition_id : tensor<ui32>
   %11 = "stablehlo.broadcast"(%t) <{{broadcast_sizes = array<i64: 3>}}> : ({T}) -> tensor<3x4xf32>
+  %12 = "chlo.broadcast_next_after"(%a, %t) : (tensor<2x3x4xf32>, {T}) -> tensor<2x3x4xf32>
   %token = "stablehlo.create_token"() : () -> !stablehlo.token
   %after = stablehlo.after_all %token, %token : !stablehlo.token
-  return %0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11 : tensor<5x2x3xf32>, tensor<4x2xf32>, tensor<2x3x5xf32>,
-      tensor<2x3x4xi1>, {T}, {T}, {T}, {T}, {T}, {T}, tensor<ui32>, tensor<3x4xf32>
+  return %0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12 : tensor<5x2x3xf32>, tensor<4x2xf32>,
+      tensor<2x3x5xf32>, tensor<2x3x4xi1>, {T}, {T}, {T}, {T}, {T}, {T}, tensor<ui32>, tensor<3x4xf32>,
+      tensor<2x3x4xf32>
 }}"""
 
 
@@ -92,10 +95,28 @@ def test_other_forms(device: str, load_on: LoadOn) -> None:
     i = random.integers(0, 4, (2, 5), np.int32)
     selected = np.stack([a[number][:, i[number]] for number in range(2)])
     want = [np.einsum("bij,jbk->kbi", a, b), np.einsum("bij->jb", a), selected, a < t, 3 * t - t]
-    want += [t, t, t, 0 * t, t, np.uint32(0), np.stack([t] * 3)]
+    want += [t, t, t, 0 * t, t, np.uint32(0), np.stack([t] * 3), np.nextafter(a, t)]
     got = load_on(compiler.compile(OTHERS, targets=[TARGETS[device]]), device).main(a, b, i, t)
     for one, other in zip(got, want, strict=True):
         np.testing.assert_array_equal(np.asarray(one), other)
+
+
+@ON_EACH
+@pytest.mark.parametrize("kind", ["i2", "ui2", "i4", "ui4"])
+def test_high_product_of_narrow_integers(kind: str, device: str, load_on: LoadOn) -> None:
+    """Of all pairs of numbers."""
+    dtype = np.dtype({"i2": ml_dtypes.int2, "ui2": ml_dtypes.uint2, "i4": ml_dtypes.int4, "ui4": ml_dtypes.uint4}[kind])
+    limits, bits = ml_dtypes.iinfo(dtype), int(kind[-1])
+    x, y = np.array([*product(range(limits.min, limits.max + 1), repeat=2)]).T
+    type = f"tensor<{len(x)}x{kind}>"
+    text = f"""
+func.func @main(%x: {type}, %y: {type}) -> {type} {{
+  %0 = "chlo.mulhi"(%x, %y) : ({type}, {type}) -> {type}
+  return %0 : {type}
+}}"""
+    program = load_on(compiler.compile(text, targets=[TARGETS[device]]), device)
+    got = np.asarray(program.main(x.astype(dtype), y.astype(dtype)))
+    np.testing.assert_array_equal(got.astype(int), (x * y) >> bits)
 
 
 #: groups of rows, of what is summed over, and of batches; sums from behind, with an op of CHLO in the body

@@ -25,17 +25,20 @@ from orchestrion.vm.errors import DeviceError, DeviceLost, DeviceOutOfMemory, Vm
 DEVICES = ("reference", "opencl", "opencl without shared memory", "vulkan")
 X = np.array([1, 2, 3, 4], np.float32)
 W = np.array([5, 6, 7, 8], np.float32)
-TEXT = """
+FUNCTIONS = {
+    "main": """
 func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<f32>) {
   %w = stablehlo.constant dense<[5.0, 6.0, 7.0, 8.0]> : tensor<4xf32>
   %0 = stablehlo.multiply %x, %w : tensor<4xf32>
   %1 = stablehlo.dot %0, %0 : (tensor<4xf32>, tensor<4xf32>) -> tensor<f32>
   return %0, %1 : tensor<4xf32>, tensor<f32>
-}
+}""",
+    "rows": """
 func.func @rows(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
   %0 = stablehlo.add %x, %x : tensor<?x4xf32>
   return %0 : tensor<?x4xf32>
-}
+}""",
+    "until": """
 func.func @until(%x: tensor<4xf32>, %most: tensor<f32>) -> tensor<4xf32> {
   %two = stablehlo.constant dense<2.0> : tensor<4xf32>
   %zero = stablehlo.constant dense<0.0> : tensor<f32>
@@ -50,8 +53,8 @@ func.func @until(%x: tensor<4xf32>, %most: tensor<f32>) -> tensor<4xf32> {
     stablehlo.return %next : tensor<4xf32>
   }
   return %0 : tensor<4xf32>
+}""",
 }
-"""
 PATIENCE = 20.0
 #: what callers of a program get for an error of the HAL; of the runtime itself for those that may come on the way
 PUBLIC_ERRORS: dict[type[HalError], Any] = {
@@ -72,8 +75,9 @@ MAX_CALLS = 2000
 
 
 @functools.cache
-def module() -> bytes:
-    return compiler.compile(TEXT)
+def module(*names: str) -> bytes:
+    """A module of these functions, by default of all."""
+    return compiler.compile("".join(FUNCTIONS[name] for name in names or FUNCTIONS))
 
 
 def check(results: Any, x: Any) -> None:
@@ -180,6 +184,8 @@ ACTIONS: dict[str, Callable[[vm.Program], None]] = {
     "context": further,
     "front": front,
 }
+#: action -> the function that it calls beside or instead of `main`
+CALLED = {"sizes": "rows", "loop": "until"}
 
 
 def attempt(action: Callable[[], object], device: Device, number: int, kind: str, only: str = "") -> tuple[str, bool]:
@@ -212,17 +218,20 @@ def is_usable(device: Device, program: vm.Program, lost: bool) -> None:
 
 
 def sweep_calls(device: Device, kind: str) -> None:
-    """Everything that a loaded program does, with each call of the driver failing once."""
-    program = device.load()
+    """Everything that a loaded program does, with each call of the driver failing once.
+
+    A program has the functions that it needs: losses of the device build all executables again.
+    """
     for what, action in ACTIONS.items():
+        program = device.load(module(*dict.fromkeys(["main", CALLED.get(what, "main")])))
         for number in range(1, MAX_CALLS):
-            hit, raised = attempt(lambda action=action: action(program), device, number, kind)  # type: ignore[misc]
+            hit, raised = attempt(functools.partial(action, program), device, number, kind)
             is_usable(device, program, raised and KINDS[kind].error is errors.DeviceLost)
             if not hit:
                 break
         else:
             pytest.fail(f"{what}: {kind} came {MAX_CALLS} times and did not come to an end")
-    program.close()
+        program.close()
     device.is_clean()
 
 

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,7 @@ class User:
 
     home: Path
     site: Path
+    _modules: dict[tuple[str, ...], Path] = field(default_factory=dict)
 
     def tool(self, name: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
         return self.python("-m", f"orchestrion.tools.{name}", *arguments)
@@ -61,15 +62,19 @@ class User:
         )
 
     def compile(self, name: str, *flags: str) -> Path:
-        module = self.home / f"{name}.fb"
-        done = self.tool("compile", "--target=template", EXAMPLES / f"{name}.mlir", "-o", module, *flags)
-        assert done.returncode == 0, done.stderr
-        return module
+        """The module of an example, compiled once with the same flags."""
+        if (name, *flags) not in self._modules:
+            module = self.home / str(len(self._modules)) / f"{name}.fb"
+            module.parent.mkdir(parents=True)
+            done = self.tool("compile", "--target=template", EXAMPLES / f"{name}.mlir", "-o", module, *flags)
+            assert done.returncode == 0, done.stderr
+            self._modules[name, *flags] = module
+        return self._modules[name, *flags]
 
 
-@pytest.fixture
-def user(site: Path, tmp_path: Path) -> User:
-    return User(tmp_path / "home", site)
+@pytest.fixture(scope="module")
+def user(site: Path, tmp_path_factory: pytest.TempPathFactory) -> User:
+    return User(tmp_path_factory.mktemp("user") / "home", site)
 
 
 @pytest.fixture

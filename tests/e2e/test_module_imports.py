@@ -351,6 +351,39 @@ def test_a_hostile_module_sees_only_its_call(what: str, reason: str) -> None:
         hostile.close()
 
 
+def test_a_hostile_module_records_nothing_of_its_caller() -> None:
+    """A recording keeps what it names alive, so its later runs would use the caller's memory after the call."""
+    recorded = """%r3 = call_import @hal.recording.create(%i1) %r4 = call_import @hal.view.buffer(%r1)
+        %l1 = i64.const 4 %i2 = i32.const 4 call_import @hal.recording.fill(%r3, %r4, %i1, %l0, %l1, %l2, %i2)
+        return (%r1)"""
+    start = HOSTILE.index("%r3 = global.load.ref @fill")
+    end = HOSTILE.index("}", start)
+    hostile = vm.load(write(assemble(HOSTILE[:start] + recorded + HOSTILE[end:])))
+    program = vm.load(blob(STEP), modules={"encoder": hostile})
+    try:
+        with pytest.raises(vm.VmError, match="buffer of 4 bytes is lent for a call: a recording uses it in a slot"):
+            program.main(np.float32(1))
+    finally:
+        program.close()
+        hostile.close()
+
+
+def test_ranges_of_one_buffer_behind_two_handles_overlap() -> None:
+    """A caller may pass one view as argument and as result."""
+    with open_device("reference") as device:
+        owner = device.allocator.allocate(64)
+        first, second = owner.lend(device, True), owner.lend(device, True)
+        commands = device.create_command_buffer(2)
+        commands.copy(0, 0, 1, 16, 32)
+        commands.finish()
+        with pytest.raises(HalError, match="overlaps itself"):
+            device.queue.execute(commands, [first, second])
+        first.give_back(owner)
+        second.give_back(owner)
+        owner.release()
+        commands.release()
+
+
 @pytest.mark.parametrize(
     ("declaration", "reason"),
     [

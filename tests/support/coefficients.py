@@ -3,11 +3,12 @@
 On `sys.path` of the tests (pyproject.toml, `pythonpath`).
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import mpmath
-from mpmath import mpf
+from mpmath import mp, mpf
 
 #: points that a function is fitted through
 NODES = 72
@@ -25,10 +26,12 @@ def chebyshev(function: Callable[[Any], Any], interval: tuple[Any, Any], precisi
     """The fewest coefficients, constant term first, whose error times `weight` stays below 2^-(precision + SPARE)."""
     lo, hi = map(mpf, interval)
     middle, half = (lo + hi) / 2, (hi - lo) / 2
-    angles = [mpmath.pi * (2 * j + 1) / (2 * NODES) for j in range(NODES)]
-    values = [function(middle + half * mpmath.cos(angle)) for angle in angles]
+    cosines = _cosines(mp.prec)
+    values = [function(middle + half * cosines[2 * j + 1]) for j in range(NODES)]
     series = [
-        2 * mpmath.fdot(values, [mpmath.cos(k * angle) for angle in angles]) / (NODES if k else 2 * NODES)
+        2
+        * mpmath.fdot(values, [cosines[k * (2 * j + 1) % (4 * NODES)] for j in range(NODES)])
+        / (NODES if k else 2 * NODES)
         for k in range(NODES)
     ]
     terms, error = NODES, mpf(0)
@@ -37,6 +40,13 @@ def chebyshev(function: Callable[[Any], Any], interval: tuple[Any, Any], precisi
         error += abs(series[terms]) * weight
     assert terms < NODES - 8, f"the fit needs more than {NODES} points"
     return _monomials(series[:terms], middle, half)
+
+
+@functools.cache
+def _cosines(precision: int) -> list[Any]:
+    """cos(m pi / (2 NODES)) for m below 4 NODES, a whole turn, in the working precision of mpmath."""
+    assert precision == mp.prec
+    return [mpmath.cos(mpmath.pi * m / (2 * NODES)) for m in range(4 * NODES)]
 
 
 def _monomials(series: Sequence[Any], middle: Any, half: Any) -> list[Any]:

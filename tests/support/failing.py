@@ -25,8 +25,9 @@ class Device:
         self.faults = faults
         self.states: list[Any] = []
 
-    def load(self, **options: Any) -> vm.Program:
-        program = vm.load(self.module(), self.name, allow_native_code=True, **options)
+    def load(self, module: bytes | None = None, **options: Any) -> vm.Program:
+        """Loads a module, by default the one of all tests."""
+        program = vm.load(module or self.module(), self.name, allow_native_code=True, **options)
         self.keep(program)
         return program
 

@@ -49,7 +49,7 @@ the first type of each column it compiles for every target and runs the program 
 ops of jaxlib's dialects.
 
 - ✓ is compiled for every device: reference, OpenCL, Vulkan.
-- – the verifier of jaxlib does not allow the type for this op.
+- – the verifier of jaxlib does not allow the type for this op, or for the op of StableHLO that it stands for.
 - (1) is refused at compile time, for the reason with that number below.
 
 A column stands for all its types. A type that differs from its column is named. Types that devices cannot compute on
@@ -90,7 +90,9 @@ def reason(error: CompileError, name: str) -> str:
     text = (said or [str(error)])[0].split(";")[0]
     text = re.sub(r"tensor<\S*>", "a tensor", text)
     text = re.sub(r"^(?:result|operand|argument) \d+ is a tensor: ", "", text)
-    return NOT_TAKEN if text.startswith("does not take (") else re.sub(r"element type \S+", "element type", text)
+    if text.startswith("does not take ("):
+        return "does not take complex numbers" if "complex" in text else NOT_TAKEN
+    return re.sub(r"element type \S+", "element type", text)
 
 
 def cell(name: str, element: str) -> str:

@@ -179,8 +179,7 @@ class KernelText(WorkgroupOps):
 
     def _yield(self, block: Block, targets: Sequence[Value], names: Sequence[str]) -> None:
         """Hands the values of a region on: to arrays, and to variables of `names`."""
-        assert isinstance(block.last, k.Yield)
-        pairs = list(zip(targets, block.last.values, names, strict=True))
+        pairs = list(zip(targets, k.yielded(block), names, strict=True))
         self._copy([(new, self.kept[value]) for value, new, _ in pairs if not self.analysis.is_common(value)])
         common = [(name, new) for value, new, name in pairs if self.analysis.is_common(value)]
         for _, new in common:

@@ -177,8 +177,7 @@ class Lanes:
     def _arm(self, block: Block, targets: Sequence[Value]) -> None:
         self.body.depth += 1
         self.ops(list(block))
-        assert isinstance(block.last, k.Yield)
-        self._hand_on(targets, block.last.values)
+        self._hand_on(targets, k.yielded(block))
         self.body.depth -= 1
         self.body.line("}")
 

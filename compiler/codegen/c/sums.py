@@ -78,9 +78,8 @@ class Sums:
     def _block(self, block: Block, targets: list[str]) -> None:
         for op in block:
             self._op(op)
-        assert isinstance(block.last, k.Yield)
-        given = [self._vector(value) for value in block.last.values]
-        for number, value in enumerate(block.last.values if len(given) > 1 else ()):
+        given = [self._vector(value) for value in k.yielded(block)]
+        for number, value in enumerate(k.yielded(block) if len(given) > 1 else ()):
             name = self.body.new_name()
             self.body.line(f"const {self._type(value)} {name} = {given[number]};")
             given[number] = name

@@ -117,7 +117,7 @@ def split(b: KernelBuilder, coordinate: Value, tile: int) -> tuple[Value, Value]
     units = emit(b, Sum({value: count // unit for value, count in rest.items()}, 0))
     quotient, part = _divided(b, units, tile // unit)
     before = emit(b, Sum(number, whole.constant // tile))
-    return b.op("add", before, quotient), b.op("add", b.op("multiply", part, b.index(unit)), b.index(place))
+    return b.op("add", before, quotient), b.place(part, unit, b.index(place))
 
 
 def aligned(b: KernelBuilder, coordinate: Value, tile: int) -> tuple[Value, int] | None:
@@ -127,6 +127,14 @@ def aligned(b: KernelBuilder, coordinate: Value, tile: int) -> tuple[Value, int]
         return None
     number = {value: count // tile for value, count in whole.terms.items()}
     return emit(b, Sum(number, whole.constant // tile)), whole.constant % tile
+
+
+def group_of(b: KernelBuilder, positions: Iterable[Value], count: int) -> Value | None:
+    """The number of the group of `count` neighbours that positions are, in order; None if that is not known."""
+    places = [aligned(b, position, count) for position in positions]
+    numbers = {place[0] for place in places if place is not None}
+    in_order = [place and place[1] for place in places] == list(range(count))
+    return numbers.pop() if in_order and len(numbers) == 1 else None
 
 
 def _counts(b: Constants, whole: Sum) -> bool:

@@ -11,7 +11,7 @@ from orchestrion.compiler.flow.dialect import SetEncoding, UnsetEncoding
 from orchestrion.compiler.flow.layout import Layout, layout_of
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import Shape
-from orchestrion.compiler.kernel.code.affine import aligned, split
+from orchestrion.compiler.kernel.code.affine import aligned, group_of, split
 from orchestrion.compiler.kernel.code.builder import KernelBuilder
 from orchestrion.compiler.kernel.dialect import VECTOR
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
@@ -67,10 +67,7 @@ def _vector_of(b: KernelBuilder, values: Sequence[Value], positions: Sequence[Va
     """The number of the group of four neighbours that these elements are; None if that is not known."""
     if not b.machine.wide_loads or len(values) != VECTOR or b.dtype(values[0]) == "i1":
         return None
-    places = [aligned(b, position, VECTOR) for position in positions]
-    numbers = {place[0] for place in places if place is not None}
-    in_order = [place[1] for place in places if place is not None] == list(range(VECTOR))
-    return numbers.pop() if in_order and len(numbers) == 1 else None
+    return group_of(b, positions, VECTOR)
 
 
 def set_encoding(b: KernelBuilder, op: SetEncoding, result: int, at: Index) -> Requests:

@@ -119,4 +119,4 @@ def _times(b: KernelBuilder, coordinate: Value, stride: Size) -> tuple[Sum, int]
 def invocation_index(b: KernelBuilder, workgroup_size: int) -> Value:
     """The linear index of the invocation in the dispatch."""
     local = b.index(b.local_id())
-    return b.op("add", b.op("multiply", b.workgroup_id(), b.index(workgroup_size)), local)
+    return b.place(b.workgroup_id(), workgroup_size, local)

@@ -146,7 +146,7 @@ def _cut(b: KernelBuilder, reduction: Reduction, per_iteration: int) -> Reductio
 
     def joined(coordinates: Sequence[Value]) -> list[Value]:
         *before, number, place = coordinates
-        return [*before, b.op("add", b.op("multiply", number, b.index(per_iteration)), place)]
+        return [*before, b.place(number, per_iteration, place)]
 
     return replace(
         reduction,

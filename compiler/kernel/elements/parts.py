@@ -47,8 +47,8 @@ class Parts:
         b, number = self.elemental.builder, None if is_dynamic(self.count) else self.count
         values = yield from self.reduction.start()
         if number is None or not self.free or number > FEW_PARTS:
-            return self._and_parts(values, b.const(0, "ui32"), b.word(self.count), number)
-        parts = [self.load(b.const(at, "ui32")) for at in range(number)]
+            return self._and_parts(values, b.word(0), b.word(self.count), number)
+        parts = [self.load(b.word(at)) for at in range(number)]
         return self.elemental.run(self.reduction.combine(values, combined(self.elemental, self.reduction, parts)))
 
     def few(self) -> Parts:
@@ -63,10 +63,11 @@ class Parts:
         """Combines the first half of the parts with the second half."""
         b = self.elemental.builder
         made = [b.shared(1 << (fewer - 1).bit_length(), b.dtype(array)) for array in self.arrays]
-        branch, local = b.begin_if(b.op("compare_lt", b.local_id(), b.word(fewer))), b.local_id()
-        halves = self.load(local), self.load(b.op("add", local, b.const(fewer, "ui32")))
-        store_part(self.elemental, self.elemental.run(self.reduction.combine(*halves)), made, b.inside(made[0], local))
-        b.end_if(branch)
+        local = b.local_id()
+        with b.when(b.op("compare_lt", local, b.word(fewer))):
+            halves = self.load(local), self.load(b.op("add", local, b.word(fewer)))
+            values = self.elemental.run(self.reduction.combine(*halves))
+            store_part(self.elemental, values, made, b.inside(made[0], local))
         b.barrier()
         return Parts(self.elemental, self.reduction, made, fewer, fewer, self.free)
 
@@ -75,15 +76,13 @@ class Parts:
         b, fewer = self.elemental.builder, ceildiv(self.count, RADIX)
         made = [b.shared(FEW_PARTS * self.beside, b.dtype(array)) for array in self.arrays]
         part = part_of(b, self.beside)
-        branch = b.begin_if(b.op("compare_lt", part, b.word(fewer)))
-        first = b.op("multiply", part, b.const(RADIX, "ui32"))
-        end, second = b.op("add", first, b.const(RADIX, "ui32")), b.op("add", first, b.const(1, "ui32"))
-        if self.count % RADIX == 0:
-            values = self._and_parts(self.load(first), second, end, RADIX - 1)
-        else:
-            values = self._and_parts(self.load(first), second, b.op("minimum", end, b.word(self.count)), None)
-        store_part(self.elemental, values, made, b.inside(made[0], b.local_id()))
-        b.end_if(branch)
+        with b.when(b.op("compare_lt", part, b.word(fewer))):
+            first = b.op("multiply", part, b.word(RADIX))
+            end, second = b.op("add", first, b.word(RADIX)), b.op("add", first, b.word(1))
+            values, ragged = self.load(first), self.count % RADIX != 0
+            end = b.op("minimum", end, b.word(self.count)) if ragged else end
+            values = self._and_parts(values, second, end, None if ragged else RADIX - 1)
+            store_part(self.elemental, values, made, b.inside(made[0], b.local_id()))
         b.barrier()
         return Parts(self.elemental, self.reduction, made, fewer, ceildiv(self.most, RADIX), beside=self.beside)
 
@@ -91,10 +90,10 @@ class Parts:
         """The values combined with the parts of a range, without a loop if `number`, how many they are, is known."""
         b, combine = self.elemental.builder, self.reduction.combine
         if number is None:
-            loop = b.begin_loop(lower, upper, b.const(1, "ui32"), values)
+            loop = b.begin_loop(lower, upper, b.word(1), values)
             return b.end_loop(loop, self.elemental.run(combine(loop.carried, self.load(loop.index))))
         for at in range(number):
-            part = self.load(b.op("add", lower, b.const(at, "ui32")))
+            part = self.load(b.op("add", lower, b.word(at)))
             values = self.elemental.run(combine(values, part))
         return values
 
@@ -102,7 +101,7 @@ class Parts:
         """The part at a place."""
         b = self.elemental.builder
         if self.beside > 1:
-            row = b.op("multiply", place, b.const(self.beside, "ui32"))
+            row = b.op("multiply", place, b.word(self.beside))
             place = b.op("add", row, place_beside(b, self.beside))
         return [b.load_shared(array, b.inside(array, place)) for array in self.arrays]
 
@@ -123,12 +122,12 @@ def store_part(elemental: Elemental, values: Sequence[Value], arrays: Sequence[V
 
 def part_of(b: KernelBuilder, beside: int) -> Value:
     """The number of the part of this invocation, in a workgroup of so many reductions."""
-    return b.local_id() if beside == 1 else b.op("unchecked_divide", b.local_id(), b.const(beside, "ui32"))
+    return b.local_id() if beside == 1 else b.op("unchecked_divide", b.local_id(), b.word(beside))
 
 
 def place_beside(b: KernelBuilder, beside: int) -> Value:
     """The number of the reduction of this invocation, of those of its workgroup."""
-    return b.op("unchecked_remainder", b.local_id(), b.const(beside, "ui32"))
+    return b.op("unchecked_remainder", b.local_id(), b.word(beside))
 
 
 def parts_of(
@@ -145,16 +144,15 @@ def parts_of(
         return _lane_parts(elemental, op, reduction, lanes, *lane_ranges(count, lanes))
     arrays = [b.shared(lanes * beside, dtype) for dtype in reduction.types(op.results)]
     number = part_of(b, beside)
-    local, stride = b.op("convert", number, to=b.index_type), lanes
+    local, stride = b.index(number), lanes
     lower, upper, parts = local, b.index(count), lanes if reduction.neutral is not None else dim_min(count, lanes)
     if in_order:
         each, stride = dim_max(ceildiv(count, lanes), 1), 1
         lower, parts = b.op("multiply", local, b.index(each)), ceildiv(count, each)
         upper = b.op("minimum", b.op("add", lower, b.index(each)), upper)
-    branch = b.begin_if(b.op("compare_lt", number, b.word(parts)))
-    part = elemental.run(Loops.of(b, reduction, most, stride).block(lower, upper, most))
-    store_part(elemental, part, arrays, b.local_id())
-    b.end_if(branch)
+    with b.when(b.op("compare_lt", number, b.word(parts))):
+        part = elemental.run(Loops.of(b, reduction, most, stride).block(lower, upper, most))
+        store_part(elemental, part, arrays, b.local_id())
     b.barrier()
     return Parts(elemental, reduction, arrays, parts, lanes if is_dynamic(parts) else parts, beside=beside).few()
 
@@ -165,7 +163,7 @@ def _lane_parts(elemental: Elemental, op: Operation, reduction: Reduction, lanes
     """
     b = elemental.builder
     arrays = [b.shared(lanes, dtype) for dtype in reduction.types(op.results)]
-    first, start = b.op("convert", b.local_id(), to=b.index_type), reduction.neutral
+    first, start = b.index(b.local_id()), reduction.neutral
     lower = first
     if start is None:
         start, lower = elemental.run(reduction.at(b, first)), b.op("add", first, b.index(lanes))
@@ -175,11 +173,10 @@ def _lane_parts(elemental: Elemental, op: Operation, reduction: Reduction, lanes
     store_part(elemental, values, arrays, b.local_id())
     parts = Parts(elemental, reduction, arrays, lanes, lanes, True)
     if rest:
-        branch = b.begin_if(b.op("compare_lt", b.local_id(), b.word(rest)))
-        element = elemental.run(reduction.at(b, b.op("add", first, b.index(whole))))
-        values = elemental.run(reduction.combine(parts.load(b.local_id()), element))
-        store_part(elemental, values, arrays, b.local_id())
-        b.end_if(branch)
+        with b.when(b.op("compare_lt", b.local_id(), b.word(rest))):
+            element = elemental.run(reduction.at(b, b.op("add", first, b.index(whole))))
+            values = elemental.run(reduction.combine(parts.load(b.local_id()), element))
+            store_part(elemental, values, arrays, b.local_id())
     b.barrier()
     return parts.few()
 

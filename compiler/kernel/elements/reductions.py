@@ -3,12 +3,12 @@
 The reduction runs as sequential loops of one invocation (`loops.py`), unless a schedule says otherwise.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any
 
-from orchestrion.compiler.flow.structure import Read, structure_of
+from orchestrion.compiler.flow.structure import structure_of
 from orchestrion.compiler.ir.core import Region, Value
-from orchestrion.compiler.ir.dims import is_less
+from orchestrion.compiler.ir.dims import Shape, is_less
 from orchestrion.compiler.kernel.code.builder import KernelBuilder
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
 from orchestrion.compiler.stablehlo.ops.reducers import is_neutral
@@ -20,6 +20,9 @@ from .index import Index
 from .loops import UNROLLED, Reduction, Scalars, sequential
 from .rules import Requests, Rule, element_of, mapped, scalar_index, shape_of
 
+#: a generator that returns the factors of several products
+Pairs = Generator[tuple[Value, Index], Value, Iterable[tuple[Value, Value]]]
+
 # reduce
 
 
@@ -30,24 +33,26 @@ def reduction_of_reduce(b: KernelBuilder, op: Reduce, at: Index) -> Reduction:
     axes = Axes([(value, sorted(op.dimensions.ints)) for value in inputs])
     outer = at.coordinates  # found here, in front of all loops: drivers may not move what each iteration divides
 
-    def start() -> Scalars:
-        values = []
-        for value in starts:
-            values.append((yield value, scalar_index(b)))
-        return values
-
     def element(reduced: Sequence[Value]) -> Scalars:
         assert read.coordinates is not None
         place = at.at(shape, mapped(b, read.coordinates, outer, axes.apart(b, reduced)))
-        values = []
-        for value in inputs:
-            values.append((yield value, place))
-        return values
+        return (yield from requested((value, place) for value in inputs))
 
-    def combine(x: Sequence[Value], y: Sequence[Value]) -> Scalars:
-        return (yield from instance(b, op.body, [*x, *y]))
+    return Reduction(
+        axes.sizes,
+        lambda: requested((value, scalar_index(b)) for value in starts),
+        element,
+        lambda x, y: instance(b, op.body, [*x, *y]),
+        _neutral(b, op),
+    )
 
-    return Reduction(axes.sizes, start, element, combine, _neutral(b, op))
+
+def requested(wanted: Iterable[tuple[Value, Index]]) -> Scalars:
+    """The elements of values at places, in order."""
+    values = []
+    for value, at in wanted:
+        values.append((yield value, at))
+    return values
 
 
 def instance(b: KernelBuilder, body: Region, arguments: Sequence[Value | None]) -> Scalars:
@@ -58,9 +63,7 @@ def instance(b: KernelBuilder, body: Region, arguments: Sequence[Value | None]) 
     for argument, value in zip(block.arguments, arguments, strict=True):
         if value is not None:
             b.memo.set((argument, place.key), value)
-    values = []
-    for result in block.last.operands:
-        values.append((yield result, place))
+    values = yield from requested((result, place) for result in block.last.operands)
     b.memo.pop()
     return values
 
@@ -100,50 +103,58 @@ class Factors:
         self.dtype = element_of(op.out)
         self.axes = axes or Axes.of_dot(op)
         #: operands with their index maps
-        self._left, self._right = zip(op.operands, structure_of(op).reads, strict=True)
+        self.sides = list(zip(op.operands, structure_of(op).reads, strict=True))
 
     def left(self, reduced: Sequence[Value]) -> Scalars:
         """The element of the left operand at a place of the contracted dimensions."""
-        return self._factor(*self._left, reduced)
+        return self._factor(0, reduced)
 
     def right(self, reduced: Sequence[Value]) -> Scalars:
         """The element of the right operand at a place of the contracted dimensions."""
-        return self._factor(*self._right, reduced)
+        return self._factor(1, reduced)
 
-    def _factor(self, operand: Value, read: Read, reduced: Sequence[Value]) -> Scalars:
-        b, point = self.builder, self.at.coordinates
+    def _factor(self, number: int, reduced: Sequence[Value]) -> Scalars:
+        b, point, (operand, read) = self.builder, self.at.coordinates, self.sides[number]
         assert read.coordinates is not None
         coordinates = mapped(b, read.coordinates, point, self.axes.apart(b, reduced))
         value = yield operand, self.at.at(shape_of(operand), coordinates)
         return [b.op("convert", value, to=self.dtype)]
 
 
-def reduction_of_dot(b: KernelBuilder, op: DotGeneral, at: Index, axes: Axes | None = None) -> Reduction:
-    """The reduction for one element of a `stablehlo.dot_general`: a sum of products in the type of the result."""
-    factors = Factors(b, op, at, axes)
-    zero = [b.const(0, factors.dtype)]
+def sums_of_products(
+    b: KernelBuilder, sizes: Shape, zeros: Sequence[Value], factors: Callable[[Sequence[Value]], Pairs]
+) -> Reduction:
+    """Sums of products side by side, which start as `zeros`. `factors`: those of each product at a place."""
 
     def start() -> Scalars:
         yield from ()
-        return zero
+        return list(zeros)
 
     def element(reduced: Sequence[Value]) -> Scalars:
-        (x,) = yield from factors.left(reduced)
-        (y,) = yield from factors.right(reduced)
-        return [b.op("multiply", x, y)]
+        return [b.op("multiply", x, y) for x, y in (yield from factors(reduced))]
 
     def combine(x: Sequence[Value], y: Sequence[Value]) -> Scalars:
         yield from ()
-        return [b.op("add", x[0], y[0])]
+        return [b.op("add", *pair) for pair in zip(x, y, strict=True)]
 
     def accumulate(values: Sequence[Value], reduced: Sequence[Value]) -> Scalars:
+        found = yield from factors(reduced)
+        return [b.multiply_add(x, y, z) for (x, y), z in zip(found, values, strict=True)]
+
+    fused = b.has_multiply_add(b.dtype(zeros[0]))
+    return Reduction(sizes, start, element, combine, zeros, accumulate if fused else None)
+
+
+def reduction_of_dot(b: KernelBuilder, op: DotGeneral, at: Index, axes: Axes | None = None) -> Reduction:
+    """The reduction for one element of a `stablehlo.dot_general`: a sum of products in the type of the result."""
+    factors = Factors(b, op, at, axes)
+
+    def pair(reduced: Sequence[Value]) -> Pairs:
         (x,) = yield from factors.left(reduced)
         (y,) = yield from factors.right(reduced)
-        return [b.multiply_add(x, y, values[0])]
+        return [(x, y)]
 
-    return Reduction(
-        factors.axes.sizes, start, element, combine, zero, accumulate if b.has_multiply_add(factors.dtype) else None
-    )
+    return sums_of_products(b, factors.axes.sizes, [b.const(0, factors.dtype)], pair)
 
 
 def dot_general(b: KernelBuilder, op: DotGeneral, result: int, at: Index) -> Requests:

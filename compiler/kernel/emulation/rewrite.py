@@ -23,7 +23,7 @@ from typing import Any
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.effects import erase_dead
 from orchestrion.compiler.kernel import dialect as k
-from orchestrion.compiler.kernel.code.affine import aligned
+from orchestrion.compiler.kernel.code.affine import aligned, group_of
 from orchestrion.compiler.kernel.code.builder import KernelBuilder
 from orchestrion.compiler.scalars.math.number import Number
 from orchestrion.compiler.sequencer.level_code import code_of
@@ -136,7 +136,7 @@ class _Rewriter:
     def workgroup_id(self, op: k.WorkgroupId) -> None:
         if not self.emulator.lacks(k.dtype_of(op.output)):
             return self.copied(op)
-        self.parts[op.output] = (self.b.workgroup_id(), self.b.const(0, "ui32"))
+        self.parts[op.output] = (self.b.workgroup_id(), self.b.word(0))
 
     # bindings
 
@@ -222,12 +222,10 @@ class _Rewriter:
         """Stores a word if these values and indices are those of its elements in order, else nothing."""
         dtype = k.dtype_of(op.value)
         count = self.narrow(dtype)
-        places = [aligned(self.b, index, count) for _, index in stored] if count > 1 else []
-        numbers = {place[0] for place in places if place is not None}
-        if len(numbers) != 1 or [place and place[1] for place in places] != list(range(count)):
-            return False
-        self._store_word([value for value, _ in stored], dtype, op.binding, numbers.pop())
-        return True
+        number = group_of(self.b, [index for _, index in stored], count) if count > 1 else None
+        if number is not None:
+            self._store_word([value for value, _ in stored], dtype, op.binding, number)
+        return number is not None
 
     def _store_word(self, values: Sequence[Value], dtype: DType, binding: Value, index: Value) -> None:
         """Stores the narrow values, or i1, of a word."""
@@ -310,7 +308,7 @@ class _Rewriter:
         """Gives an index the low word `value`."""
         dtype = k.dtype_of(index)
         wide = self.emulator.lacks(dtype)
-        self.parts[index] = (value, self.b.const(0, "ui32")) if wide else (self.b.op("convert", value, to=dtype.name),)
+        self.parts[index] = (value, self.b.word(0)) if wide else (self.b.op("convert", value, to=dtype.name),)
 
     def _loop_of_words(self, op: k.For, found: Neighbours) -> None:
         """A loop whose iterations compute `found.count` neighbours each."""
@@ -364,8 +362,7 @@ class _Rewriter:
     def arm(self, block: Block) -> list[Value]:
         """Copies a region without its end. Returns the parts of the values that it yields."""
         self.ops(block)
-        assert block.last is not None
-        return self.flat(block.last.operands)
+        return self.flat(k.yielded(block))
 
     def nothing(self, op: k.Yield) -> None:
         """The op around a region ends it."""

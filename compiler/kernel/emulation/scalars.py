@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 from orchestrion.compiler.scalars.lowering import LoweringEmitter
 from orchestrion.compiler.scalars.math.number import Number
-from orchestrion.compiler.scalars.primitives import KINDS, Primitive
+from orchestrion.compiler.scalars.primitives import CONVERSIONS, KINDS, Primitive
 from orchestrion.schema.dtypes import FLOAT, SIGNED, UNSIGNED, DType
 
 from . import pairs
@@ -25,8 +25,6 @@ Parts = tuple[V, ...]
 WORD = 32
 #: feature of devices -> bits of the integers that need it
 WIDTHS: dict[str, int] = {"int8": 8, "int16": 16, "int64": 64}
-#: primitives between types
-CONVERSIONS = ("convert", "bitcast", "unchecked_convert")
 #: primitives on narrow integers whose results in a word may exceed the narrow type
 _EXCEEDING = (
     "not", "add", "subtract", "multiply", "negate", "unchecked_shift_left", "unchecked_shift_right_logical",

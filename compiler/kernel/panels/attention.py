@@ -74,7 +74,7 @@ class ScoreDot(PanelDot):
 
     def _at(self, row: Value, column: Value) -> Value:
         b = self.builder
-        first = b.op("multiply", row, b.const(int(self.column_count), "ui32"))
+        first = b.op("multiply", row, b.word(int(self.column_count)))
         return b.op("add", b.op("add", first, b.op("convert", self.start, to="ui32")), column)
 
 
@@ -124,9 +124,8 @@ class AttentionBlock(ElementalCode):
         if count == 1:
             yield {**self.place, "n": b.index(0)}
             return
-        loop = b.begin_loop(b.index(0), b.index(count), b.index(1), ())
-        yield {**self.place, "n": loop.index}
-        b.end_loop(loop, ())
+        with b.indices(count) as number:
+            yield {**self.place, "n": number}
 
     def _weigh(self) -> None:
         """Replaces the scores of each row by its weights."""

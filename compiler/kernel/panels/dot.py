@@ -19,7 +19,6 @@ from math import prod
 from typing import ClassVar
 
 from orchestrion.compiler.flow.fusion_reads import BF16_SHIFT
-from orchestrion.compiler.flow.structure import fastest_axis
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import Shape, ceildiv, is_dynamic, numbers
 from orchestrion.compiler.kernel.body import Extents
@@ -29,11 +28,11 @@ from orchestrion.compiler.kernel.elements.axes import Axes
 from orchestrion.compiler.kernel.elements.index import Index, delinearize, linearize
 from orchestrion.compiler.kernel.elements.loops import BLOCK, Nest, Reduction, Scalars
 from orchestrion.compiler.kernel.elements.reductions import Factors
-from orchestrion.compiler.kernel.elements.rules import element_of, shape_of
+from orchestrion.compiler.kernel.elements.rules import element_of
 from orchestrion.compiler.kernel.products.blocks import DotBlock, Finish
 from orchestrion.compiler.kernel.products.dots import remember, together, vector_sums
 from orchestrion.compiler.kernel.products.grid import dot_places
-from orchestrion.compiler.kernel.products.operands import bf16_of, is_read, packed_tile
+from orchestrion.compiler.kernel.products.operands import bf16_of, is_read, lies_along, packed_tile
 from orchestrion.compiler.kernel.schedule import Schedule
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 
@@ -176,17 +175,13 @@ class PanelDot(DotBlock):
 
     def _panel(self, left: bool) -> Panel | None:
         """The panel of an operand of the block; None if it has none."""
-        b, dims, of_lhs = self.builder, self.dot.dimensions, left != self.transposed
-        if self.schedule.find("stage", "lhs" if of_lhs else "rhs") is None:
+        b, number = self.builder, int(left == self.transposed)
+        if self.schedule.find("stage", ("lhs", "rhs")[number]) is None:
             return None
-        operand, contract = (self.dot.lhs, dims.lhs_contract) if of_lhs else (self.dot.rhs, dims.rhs_contract)
-        axis, places, inside = self.slice
-        size, depth = self.rows if left else self.columns, places * inside
+        operand, contract = self.dot.sides[number]
+        size, depth = self.rows if left else self.columns, prod(self.slice[1:])
         array = b.shared(depth * size, element_of(self.dot.out))
-        least = self.sizes[-1] if inside > 1 else self.sizes[axis] % places or places
-        inner = next((axis for axis in reversed(contract) if shape_of(operand)[axis] != 1), None)
-        along = inner is not None and fastest_axis(operand) == inner
-        along = along and least >= (self.schedule.workgroup_size if left else self.lanes)
+        along = lies_along(operand, contract) and self._fills_lanes(left)
         turned = (
             along
             and not left
@@ -195,6 +190,12 @@ class PanelDot(DotBlock):
             and element_of(operand) == element_of(self.dot.out)
         )
         return Panel(b, array, size, depth, left and along, turned)
+
+    def _fills_lanes(self, left: bool) -> bool:
+        """Whether each slice has places for all invocations, or lanes of a vector, that copy neighbours along it."""
+        axis, places, inside = self.slice
+        least = self.sizes[-1] if inside > 1 else self.sizes[axis] % places or places
+        return least >= (self.schedule.workgroup_size if left else self.lanes)
 
     def emit(self, finish: Finish) -> None:
         if self.has_strips and not self.is_sliced:

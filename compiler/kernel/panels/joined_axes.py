@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from orchestrion.compiler.flow.structure import Axes, axes_in_memory, is_one_axis, structure_of
+from orchestrion.compiler.flow.structure import Axes, axes_in_memory, is_one_axis
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import Shape, is_dynamic, numbers
 from orchestrion.compiler.kernel.code.builder import KernelBuilder
@@ -69,17 +69,9 @@ class UnitFactors(Factors):
         super().__init__(b, op, at)
         self.op, self.units = op, units
 
-    def left(self, reduced: Sequence[Value]) -> Scalars:
-        """The element of the left operand at a place of the contracted axis."""
-        return self._element(0, reduced)
-
-    def right(self, reduced: Sequence[Value]) -> Scalars:
-        """The element of the right operand at a place of the contracted axis."""
-        return self._element(1, reduced)
-
-    def _element(self, number: int, reduced: Sequence[Value]) -> Scalars:
-        b, operand, axis = self.builder, self.op.operands[number], _contracted_axis(self.op, number)
-        read, found = structure_of(self.op).reads[number], _source(operand)
+    def _factor(self, number: int, reduced: Sequence[Value]) -> Scalars:
+        b, (operand, read), axis = self.builder, self.sides[number], _contracted_axis(self.op, number)
+        found = _source(operand)
         assert read.coordinates is not None and axis is not None
         whole = linearize(b, reduced, self.units)
         coordinates = mapped(b, read.coordinates, self.at.coordinates, self.axes.apart(b, [whole]))

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from math import prod
 from typing import ClassVar
 
-from orchestrion.compiler.flow.structure import fastest_axis
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import numbers
-from orchestrion.compiler.kernel.elements.rules import shape_of
-from orchestrion.compiler.kernel.products.operands import is_read
+from orchestrion.compiler.kernel.products.operands import is_read, lies_along
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 
 from .dot import Panel, PanelDot, contracted
@@ -29,9 +28,7 @@ def reads_words(dot: DotGeneral, left: bool, source: Value, per_word: int) -> bo
     """Whether the elements of a word are neighbours in memory, and no word ends behind the last element. `source`: the
     narrow elements of the operand.
     """
-    operand, contract = (dot.lhs, dot.dimensions.lhs_contract) if left else (dot.rhs, dot.dimensions.rhs_contract)
-    inner = next((axis for axis in reversed(contract) if shape_of(operand)[axis] != 1), None)
-    in_order = inner is not None and fastest_axis(operand) == inner and innermost(dot) % per_word == 0
+    in_order = lies_along(*dot.sides[not left]) and innermost(dot) % per_word == 0
     return in_order and is_read(source, encoded=False)
 
 
@@ -55,10 +52,8 @@ class WordPanelDot(PanelDot, ABC):
         """A word of elements that are computed one by one, from `first` on."""
 
     def _panel(self, left: bool) -> Panel:
-        axis, places, inside = self.slice
-        size, depth = self._panel_rows() if left else self.columns, places * inside
-        least = self.sizes[-1] if inside > 1 else self.sizes[axis] % places or places
-        along = self._reads_words(left) and least >= (self.schedule.workgroup_size if left else self.lanes)
+        size, depth = self._panel_rows() if left else self.columns, prod(self.slice[1:])
+        along = self._reads_words(left) and self._fills_lanes(left)
         return Panel(self.builder, self.builder.shared(depth * size, "ui32"), size, depth, left and along, along)
 
     def _panel_rows(self) -> int:

@@ -7,10 +7,10 @@ from __future__ import annotations
 from orchestrion.compiler.flow.structure import fastest_axis
 from orchestrion.compiler.ir.dims import ceildiv, is_dynamic, typical
 from orchestrion.compiler.kernel.elements.loops import BLOCK
-from orchestrion.compiler.kernel.elements.rules import element_of
 from orchestrion.compiler.kernel.products.operands import bf16_of, is_element, packed_tile
 from orchestrion.compiler.kernel.schedule import Schedule, Step
-from orchestrion.schema.dtypes import BY_NAME, FLOAT
+from orchestrion.compiler.stablehlo.ops.base import dtype_of
+from orchestrion.schema.dtypes import FLOAT
 
 from .task import Task
 
@@ -35,7 +35,7 @@ def few_rows_dot(task: Task) -> Schedule | None:
     memory.
     """
     dot, machine, extents = task.dot, task.machine, task.body.extents
-    if dot is None or not machine.panel_bytes or BY_NAME[element_of(dot.out)].kind != FLOAT:
+    if dot is None or not machine.panel_bytes or dtype_of(dot.out).kind != FLOAT:
         return None
     down, across = ("m", "n") if typical(extents["n"]) >= FEWEST_COLUMNS else ("n", "m")
     sizes = extents[down], extents[across], extents["k"]
@@ -44,7 +44,7 @@ def few_rows_dot(task: Task) -> Schedule | None:
     rows, columns, length = map(int, sizes)
     if not length or columns < FEWEST_COLUMNS or not 0 < rows <= 2 * machine.panel_tile[0]:
         return None
-    read, contract = (dot.rhs, dot.dimensions.rhs_contract) if across == "n" else (dot.lhs, dot.dimensions.lhs_contract)
+    read, contract = dot.sides["mn".index(across)]
     if not (is_element(dot.lhs) and is_element(dot.rhs)) or packed_tile(dot, "mn".index(across)) is not None:
         return None
     if fastest_axis(read) not in contract:
@@ -65,7 +65,7 @@ def _in_order(task: Task, dims: tuple[str, str], sizes: tuple[int, int, int]) ->
     groups_down = ceildiv(rows, task.machine.panel_tile[0])
     tile_rows = ceildiv(rows, groups_down)
     assert task.dot is not None
-    registers = BY_NAME[element_of(task.dot.out)].itemsize // 4  # of a vector
+    registers = dtype_of(task.dot.out).itemsize // 4  # of a vector
     most_vectors = min(MOST_SUMS // (tile_rows * registers), MOST_VECTORS)
     narrow = bf16_of(task.dot.rhs if across == "n" else task.dot.lhs) is not None
     width, groups = _block(columns, typical(task.body.extents["b"]), most_vectors)

@@ -7,15 +7,15 @@ from math import gcd, prod
 from orchestrion.compiler.flow.structure import fastest_axis
 from orchestrion.compiler.ir.dims import ceildiv, is_dynamic, typical
 from orchestrion.compiler.kernel.elements.loops import BLOCK
-from orchestrion.compiler.kernel.elements.rules import element_of
 from orchestrion.compiler.kernel.machine import Machine
 from orchestrion.compiler.kernel.panels.bytes import WORD, has_bytes
 from orchestrion.compiler.kernel.products.depthwise import Lines, image_of
 from orchestrion.compiler.kernel.products.operands import is_read, packed_tile
 from orchestrion.compiler.kernel.products.winograd import FACTORS, RESULTS, Squares
 from orchestrion.compiler.kernel.schedule import Schedule, Step
+from orchestrion.compiler.stablehlo.ops.base import dtype_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
-from orchestrion.schema.dtypes import BY_NAME, FLOAT
+from orchestrion.schema.dtypes import FLOAT
 
 from .task import MIN_TILE_COLUMNS, Task
 
@@ -100,13 +100,13 @@ def panel_dot(task: Task) -> Schedule | None:
     several times, or not in the order of memory.
     """
     dot, machine, extents = task.dot, task.machine, task.body.extents
-    if dot is None or not machine.panel_bytes or BY_NAME[element_of(dot.out)].kind != FLOAT:
+    if dot is None or not machine.panel_bytes or dtype_of(dot.out).kind != FLOAT:
         return None
     down, across = ("m", "n") if typical(extents["n"]) >= MIN_TILE_COLUMNS else ("n", "m")
     if is_dynamic(extents[across], extents["k"]) or extents[across] < MIN_TILE_COLUMNS or not extents["k"]:
         return None
-    item, dims = BY_NAME[element_of(dot.out)].itemsize, dot.dimensions
-    operand = {"m": (dot.lhs, dims.lhs_contract), "n": (dot.rhs, dims.rhs_contract)}
+    item = dtype_of(dot.out).itemsize
+    operand = dict(zip("mn", dot.sides, strict=True))
     rows = typical(extents[down])
     read, contract = operand[across]
     packed = packed_tile(dot, 0 if across == "m" else 1)

@@ -9,16 +9,15 @@ from functools import cached_property
 from orchestrion.compiler.ir.dims import Size, bounds, is_dynamic, typical
 from orchestrion.compiler.kernel.body import Body, count_of
 from orchestrion.compiler.kernel.dialect import VECTOR
-from orchestrion.compiler.kernel.elements.rules import element_of
 from orchestrion.compiler.kernel.emit import THREAD, emit
 from orchestrion.compiler.kernel.legality import MAX_PRODUCTS, problems
 from orchestrion.compiler.kernel.machine import Machine
 from orchestrion.compiler.kernel.products.operands import packed_tile
 from orchestrion.compiler.kernel.reduction_limits import FEW_REDUCTIONS, longest, max_elements
 from orchestrion.compiler.kernel.schedule import Schedule, Step
-from orchestrion.compiler.stablehlo.ops.base import tensor_of
+from orchestrion.compiler.stablehlo.ops.base import dtype_of, tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
-from orchestrion.schema.dtypes import BY_NAME, FLOAT
+from orchestrion.schema.dtypes import FLOAT
 
 #: longest reduction, in elements, that never deserves a workgroup; longer ones do if they are few
 LONG_REDUCTION = 256
@@ -172,7 +171,7 @@ class Task:
         """The step that vectorizes a tile with that many columns; None if it is not vectorized."""
         lanes = min(self.machine.vector_lanes, columns)
         assert self.dot is not None
-        if lanes < 2 or columns % lanes or BY_NAME[element_of(self.dot.out)].kind != FLOAT:
+        if lanes < 2 or columns % lanes or dtype_of(self.dot.out).kind != FLOAT:
             return None
         return Step("vectorize", "n", count=lanes)
 

@@ -14,7 +14,7 @@ from orchestrion.compiler.kernel.code.builder import KernelBuilder
 from orchestrion.compiler.kernel.elements.axes import Axes
 from orchestrion.compiler.kernel.elements.index import Index
 from orchestrion.compiler.kernel.elements.loops import Reduction, Scalars, sequential
-from orchestrion.compiler.kernel.elements.reductions import Factors, reduction_of_dot
+from orchestrion.compiler.kernel.elements.reductions import Factors, Pairs, reduction_of_dot, sums_of_products
 from orchestrion.compiler.kernel.elements.rules import element_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 
@@ -79,24 +79,11 @@ def vector_sums(
     def wide(x: Value) -> Value:
         return b.vector([x] * lanes) if k.length_of(x) == 1 else x
 
-    def start() -> Scalars:
-        yield from ()
-        return list(zeros)
-
-    def element(reduced: Sequence[Value]) -> Scalars:
+    def pairs(reduced: Sequence[Value]) -> Pairs:
         found = yield from factors(reduced)
-        return [b.op("multiply", wide(x), y) for x in found[:rows] for y in found[rows:]]
+        return ((wide(x), y) for x in found[:rows] for y in found[rows:])
 
-    def combine(x: Sequence[Value], y: Sequence[Value]) -> Scalars:
-        yield from ()
-        return [b.op("add", a, c) for a, c in zip(x, y, strict=True)]
-
-    def accumulate(values: Sequence[Value], reduced: Sequence[Value]) -> Scalars:
-        found, sums = (yield from factors(reduced)), iter(values)
-        return [b.multiply_add(wide(x), y, next(sums)) for x in found[:rows] for y in found[rows:]]
-
-    fused = b.has_multiply_add(b.dtype(zeros[0]))
-    return Reduction(sizes, start, element, combine, zeros, accumulate if fused else None)
+    return sums_of_products(b, sizes, zeros, pairs)
 
 
 def together(parts: Iterable[Scalars]) -> Scalars:

@@ -121,7 +121,7 @@ def side_of(b: KernelBuilder, schedule: Schedule, dim: str, extent: Size, number
         most = b.op("minimum", b.op("multiply", number, b.index(size // unit)), b.index((extent - size) // unit))
         start = b.op("multiply", most, b.index(unit))
     if apart > 1:
-        start = b.op("add", start, b.op("convert", local_place(b, schedule)[dim], to=b.index_type))
+        start = b.op("add", start, b.index(local_place(b, schedule)[dim]))
     raw = [b.op("add", start, b.index(at * apart)) for at in range(size)]
     if guard not in ("clamp", "pad"):
         return Side(guard, raw, raw, raw, first, extent)
@@ -132,11 +132,8 @@ def side_of(b: KernelBuilder, schedule: Schedule, dim: str, extent: Size, number
 
 def local_place(b: KernelBuilder, schedule: Schedule) -> dict[str, Value]:
     """The place of an invocation in its workgroup, as words, along each dimension that divides the workgroup."""
-    across = b.const(schedule.local("n"), "ui32")
-    return {
-        "m": b.op("unchecked_divide", b.local_id(), across),
-        "n": b.op("unchecked_remainder", b.local_id(), across),
-    }
+    across = b.word(schedule.local("n"))
+    return {"m": b.op("unchecked_divide", b.local_id(), across), "n": b.op("unchecked_remainder", b.local_id(), across)}
 
 
 def dot_places(

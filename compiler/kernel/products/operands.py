@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from orchestrion.compiler.flow.dialect import UnsetEncoding, Windows
 from orchestrion.compiler.flow.fusion_reads import widens
 from orchestrion.compiler.flow.layout import layout_of
-from orchestrion.compiler.flow.structure import axes_in_memory, joined
+from orchestrion.compiler.flow.structure import axes_in_memory, fastest_axis, joined
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.sequencer.ll_seq import LoadInput
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
@@ -39,6 +41,12 @@ def is_read(value: Value, encoded: bool = True) -> bool:
     while isinstance(op := value.defining_op, _MOVES) and (encoded or not isinstance(op, UnsetEncoding)):
         value = op.operands[0]
     return op is None or isinstance(op, LoadInput)
+
+
+def lies_along(value: Value, contract: Sequence[int]) -> bool:
+    """Whether neighbours in memory lie along the innermost of the contracted axes that have more than one place."""
+    inner = next((axis for axis in reversed(contract) if tensor_of(value).shape[axis] != 1), None)
+    return inner is not None and fastest_axis(value) == inner
 
 
 def is_element(value: Value, encoded: bool = True) -> bool:

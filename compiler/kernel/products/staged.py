@@ -50,16 +50,14 @@ class Slice:
         columns.
         """
         b, along = self.builder, self.depth if deep else self.size
-        fast, slow = (
-            b.op(f"unchecked_{name}", b.local_id(), b.const(along, "ui32")) for name in ("remainder", "divide")
-        )
+        fast, slow = (b.op(f"unchecked_{name}", b.local_id(), b.word(along)) for name in ("remainder", "divide"))
         step = self.lanes // along
-        base = self._at(fast, slow) if deep else self._at(slow, fast)
-        fast, slow = (b.op("convert", word, to=b.index_type) for word in (fast, slow))
+        base = b.place(fast, self.pitch, slow) if deep else b.place(slow, self.pitch, fast)
+        fast, slow = (b.index(word) for word in (fast, slow))
         found = []
         for number in range(self.size * self.depth // self.lanes):
             moved = b.op("add", slow, b.index(number * step))
-            where = b.op("add", base, b.const(number * step * (1 if deep else self.pitch), "ui32"))
+            where = b.op("add", base, b.word(number * step * (1 if deep else self.pitch)))
             found.append((moved, fast, where) if deep else (fast, moved, where))
         return found
 
@@ -68,12 +66,8 @@ class Slice:
         place is inside the array.
         """
         b = self.builder
-        base = self._at(b.op("and", place, b.const(self.depth - 1, "ui32")), first)
-        return [b.load_shared(self.array, b.op("add", base, b.const(at * apart, "ui32"))) for at in range(count)]
-
-    def _at(self, place: Value, number: Value) -> Value:
-        b = self.builder
-        return b.op("add", b.op("multiply", place, b.const(self.pitch, "ui32")), number)
+        base = b.place(b.op("and", place, b.word(self.depth - 1)), self.pitch, first)
+        return [b.load_shared(self.array, b.op("add", base, b.word(at * apart))) for at in range(count)]
 
 
 @dataclass(frozen=True)
@@ -89,8 +83,7 @@ class Operand:
     @classmethod
     def of(cls, b: KernelBuilder, dot: DotGeneral, left: bool, slice: Slice, batch: Value, number: Value) -> "Operand":
         """The operand for block `number` along its free axes."""
-        dims, extents = dot.dimensions, Extents.of(dot)
-        operand, contract = (dot.lhs, dims.lhs_contract) if left else (dot.rhs, dims.rhs_contract)
+        extents, (operand, contract) = Extents.of(dot), dot.sides[not left]
         extent = extents.rows if left else extents.columns
         first, ragged = b.op("multiply", number, b.index(slice.size)), extent % slice.size != 0
         of_batch, zero = delinearize(b, batch, extents.batch), b.index(0)
@@ -130,7 +123,7 @@ class StagedNest(Nest):
             for (_, _, where), value in zip(operand.share, values, strict=True):
                 b.store_shared(value, operand.slice.array, where)
         b.barrier()  # what is there now is written
-        count = b.const(depth, "ui32")
+        count = b.word(depth)
         if last is not None:
             left = b.op("minimum", b.op("subtract", end, loop.index), b.index(depth))
             count = b.op("convert", left, to="ui32")
@@ -162,10 +155,10 @@ class StagedNest(Nest):
         b, (left, right) = self.builder, self.operands
         local, schedule = local_place(b, self.schedule), self.schedule
         step = 1 if b.known(count) is None else schedule.count("unroll", "k")
-        loop = b.begin_loop(b.const(0, "ui32"), count, b.const(step, "ui32"), start)
+        loop = b.begin_loop(b.word(0), count, b.word(step), start)
         values = loop.carried
         for number in range(step):
-            place = b.op("add", loop.index, b.const(number, "ui32"))
+            place = b.op("add", loop.index, b.word(number))
             xs = left.slice.tile(place, local["m"], schedule.local("m"), schedule.count("tile", "m"))
             ys = right.slice.tile(place, local["n"], schedule.local("n"), schedule.count("tile", "n"))
             values = yield from self._added(values, [(x, y) for x in xs for y in ys])
@@ -192,11 +185,7 @@ def can_stage(dot: DotGeneral, machine: Machine) -> bool:
 
 
 def staged_results(
-    b: KernelBuilder,
-    dot: DotGeneral,
-    schedule: Schedule,
-    tile: tuple[Value, Value, Value],
-    places: Sequence[Index],
+    b: KernelBuilder, dot: DotGeneral, schedule: Schedule, tile: tuple[Value, Value, Value], places: Sequence[Index]
 ) -> Scalars:
     """The results at the places of the tile of an invocation. `tile`: the batch of the workgroup, and its block along
     rows and along columns.

@@ -317,7 +317,4 @@ def _along_kernel(b: KernelBuilder, x: Sequence[Value]) -> list[Value]:
 
 def _along_sums(b: KernelBuilder, x: Sequence[Value]) -> list[Value]:
     """The 2 results of the sums of 4 products."""
-    return [
-        b.op("add", b.op("add", x[0], x[1]), x[2]),
-        b.op("subtract", b.op("subtract", x[1], x[2]), x[3]),
-    ]
+    return [b.op("add", b.op("add", x[0], x[1]), x[2]), b.op("subtract", b.op("subtract", x[1], x[2]), x[3])]

@@ -27,6 +27,7 @@ from orchestrion.compiler.kernel.elements.elemental import Elemental
 from orchestrion.compiler.kernel.elements.index import Index, invocation_index
 from orchestrion.compiler.kernel.elements.loops import Reduction, Scalars
 from orchestrion.compiler.kernel.elements.parts import Parts, combined, store_part
+from orchestrion.compiler.kernel.elements.reductions import requested
 from orchestrion.compiler.kernel.schedule import Schedule
 from orchestrion.compiler.stablehlo.ops.contraction import Reduce
 from orchestrion.compiler.stablehlo.ops.reducers import is_commutative
@@ -175,11 +176,14 @@ class RegisterRow(Row):
         """Nothing: `_write` takes all elements."""
 
     def _write(self, outputs: Sequence[Result], length: Size) -> None:
-        registers, numbers = self._registers_of([value for value, _ in outputs]), count()
+        values_of, numbers = [value for value, _ in outputs], count()
+        registers = self._registers_of(list(values_of))
         for run in self._slots(length):
-            places = [[self._at(value, slot.position) for value, _ in outputs] for slot in run]
+            places = [[self._at(value, slot.position) for value in values_of] for slot in run]
             values = [
-                self.elemental.run(self._at_slot(registers, next(numbers), slot, _elements(outputs, at)))
+                self.elemental.run(
+                    self._at_slot(registers, next(numbers), slot, requested(zip(values_of, at, strict=True)))
+                )
                 for slot, at in zip(run, places, strict=True)
             ]
             self.builder.branch(run[0].inside, partial(_store, outputs, places, values), list)
@@ -197,10 +201,3 @@ def _store(
 def _neutral(reduction: Reduction) -> list[Value]:
     """The value of an invocation without elements: the neutral value if the row length is dynamic, else nothing."""
     return list(reduction.neutral or ()) if is_dynamic(reduction.count) else []
-
-
-def _elements(outputs: Sequence[Result], places: Sequence[Index]) -> Scalars:
-    found = []
-    for (value, _), at in zip(outputs, places, strict=True):
-        found.append((yield value, at))
-    return found

@@ -31,11 +31,11 @@ FUNCTIONS: Final[dict[str, Function]] = {
 
 
 def _function(op: Operation, *operands: Tensor) -> Tensor | None:
-    if (
-        op.name not in FUNCTIONS
-        or not operands
-        or any(x.type != operands[0].type or not x.is_complex for x in operands)
-    ):
+    if op.name not in FUNCTIONS or not operands:
+        return None
+    if isinstance(op, ops.Clamp):
+        operands = tuple(x if x.shape else x.broadcast(operands[op.subject].shape) for x in operands)
+    if any(x.type != operands[0].type or not x.is_complex for x in operands):
         return None
     made = FUNCTIONS[op.name](*(Complex(*parts_of(x)) for x in operands))
     return made if isinstance(made, Tensor) else tensor_of_parts(operands[0].type, [made.re, made.im])

@@ -223,6 +223,34 @@ def log_plus_one(z: Complex) -> Complex:
     return Complex(length, b.op("atan2", moved))
 
 
+def atan2(y: Complex, x: Complex) -> Complex:
+    """-i log((x + i y) / sqrt(x^2 + y^2)), as in XLA."""
+    length = sqrt(add(multiply(x, x), multiply(y, y)))
+    return log(divide(add(x, y.times_i()), length)).over_i()
+
+
+def maximum(z: Complex, w: Complex) -> Complex:
+    """The later number in the order of the real parts, then of the imaginary parts; NaN if one of them is."""
+    return pick(_is_less(w, z) & ~_is_nan(w) | _is_nan(z), z, w)
+
+
+def minimum(z: Complex, w: Complex) -> Complex:
+    """The earlier number in the same order; NaN if one of them is."""
+    return pick(_is_less(z, w) & ~_is_nan(w) | _is_nan(z), z, w)
+
+
+def clamp(low: Complex, z: Complex, high: Complex) -> Complex:
+    return minimum(maximum(z, low), high)
+
+
+def _is_less(z: Complex, w: Complex) -> Tensor:
+    return (z.re < w.re) | z.re.eq(w.re) & (z.im < w.im)
+
+
+def _is_nan(z: Complex) -> Tensor:
+    return z.re.is_nan | z.im.is_nan
+
+
 def power(z: Complex, w: Complex) -> Complex:
     """|z|^c e^(-d t) at the angle c t + d log|z|, where t is the angle of z, and w = c + d i."""
     logarithm = log(z)

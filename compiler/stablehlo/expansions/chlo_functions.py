@@ -103,7 +103,7 @@ def next_after(op: Operation, x: Tensor, y: Tensor) -> Tensor | None:
 def _high_product(op: Operation, x: Tensor, y: Tensor) -> Tensor | None:
     """`chlo.mulhi`: the upper half of the product of two integers."""
     dtype = x.dtype
-    if not is_supported(x.type) or x.type != y.type or dtype.kind not in (SIGNED, UNSIGNED):
+    if x.type != y.type or dtype.kind not in (SIGNED, UNSIGNED):
         return None
     if dtype.bits < 64:
         wide = "i64" if dtype.kind == SIGNED else "ui64"

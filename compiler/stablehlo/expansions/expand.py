@@ -141,6 +141,11 @@ def _plain(op: Operation, rewriter: Rewriter) -> bool:
     return True
 
 
+def _broadcast_next_after(op: Operation, *operands: Tensor) -> Tensor | None:
+    values = legacy_ops.broadcast_operands(op, operands)
+    return expand_chlo.next_after(op, *values) if values else None
+
+
 #: Elementwise ops; some have forms on complex numbers too.
 _FUNCTIONS: Final[dict[str, tuple[Pattern, ...]]] = {
     name: (*patterns, _on_complex) for name, patterns in expand_chlo.PATTERNS.items()
@@ -158,6 +163,7 @@ PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
     **TUPLE_PATTERNS,
     **{name: (expansion(compute_in_f32, None), *patterns) for name, patterns in _FUNCTIONS.items()},
     "chlo.conj": (expansion(lambda op, x: conjugate(x), 1),),
+    "chlo.broadcast_next_after": (expansion(_broadcast_next_after, 2),),
     "chlo.next_after": (expansion(expand_chlo.next_after, 2),),
     "chlo.ragged_dot": (expansion(_ragged_dot, 3),),
     "chlo.scan": (_scan,),

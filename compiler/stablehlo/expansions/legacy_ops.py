@@ -130,21 +130,30 @@ _BROADCASTING: Final = {
 } | {f"chlo.broadcast_{name}": f"chlo.{name}" for name in ("polygamma", "zeta")}  # fmt: skip
 
 
-def _broadcasting(op: Operation, *operands: Tensor) -> Tensor | None:
-    cls, axes = OPS[_BROADCASTING[op.name]], op.get_as("broadcast_dimensions", DenseArray)
-    if not operands or axes is not None and len(operands) != 2:
-        return None
+def broadcast_operands(op: Operation, operands: Sequence[Tensor]) -> list[Tensor]:
+    """The operands of a broadcasting op in the shape of its result; empty if they do not fit."""
+    axes = op.get_as("broadcast_dimensions", DenseArray)
+    if axes is not None and len(operands) != 2:
+        return []
     out, values = tensor_of(op.results[0]), []
     for x in operands:
         rank = len(x.shape)
         to = axes.ints if axes is not None and rank < out.rank else range(out.rank - rank, out.rank)
         if len(to) != rank or not is_axes(to, out.rank):
-            return None
+            return []
         if any(size not in (1, out.shape[axis]) for size, axis in zip(x.shape, to, strict=True)):
-            return None
-        values.append(x.broadcast(out.shape, to).value)
+            return []
+        values.append(x.broadcast(out.shape, to))
+    return values
+
+
+def _broadcasting(op: Operation, *operands: Tensor) -> Tensor | None:
+    cls, values = OPS[_BROADCASTING[op.name]], broadcast_operands(op, operands)
+    if not values:
+        return None
     given = {field.name: op.get(field.name) for field in cls.declaration.attribute}
-    made = cls(values, [out], {key: value for key, value in given.items() if value is not None})
+    attributes = {key: value for key, value in given.items() if value is not None}
+    made = cls([x.value for x in values], [tensor_of(op.results[0])], attributes)
     rewriter = operands[0].rewriter
     return Tensor(rewriter, rewriter.insert(made).results[0])
 

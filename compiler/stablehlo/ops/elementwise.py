@@ -45,8 +45,8 @@ _CHLO_NAMES: Final = ("erf", "erfc", *special.ROWS)
 
 #: Ops that accept complex numbers, besides those that exist in `complex/functions.py` for complex numbers only.
 ON_COMPLEX: Final = frozenset(
-    "abs add cbrt compare convert cosine divide exponential exponential_minus_one log log_plus_one logistic multiply "
-    "negate power rsqrt select sign sine sqrt subtract tan tanh".split()
+    "abs add atan2 cbrt clamp compare convert cosine divide exponential exponential_minus_one log log_plus_one "
+    "logistic maximum minimum multiply negate power rsqrt select sign sine sqrt subtract tan tanh".split()
 )
 
 
@@ -83,7 +83,7 @@ class Elementwise(PureOp):
     def _on_complex(self, operands: Sequence[DType], given: DType) -> str:
         """The element type of the result if complex numbers are involved. Raises ShapeError."""
         last, name = operands[-1], self.name.partition(".")[2]
-        wanted = (BY_NAME["i1"] if index in self.scalar_operands else last for index in range(len(operands)))
+        wanted = (BY_NAME["i1"] if (name, index) == ("select", 0) else last for index in range(len(operands)))
         fits = all(dtype is want for dtype, want in zip(operands, wanted, strict=True))
         if name not in ON_COMPLEX or not fits:
             raise ShapeError(f"does not take ({', '.join(map(str, operands))}) -> {given}")

@@ -194,8 +194,7 @@ class BodyText:
     def _arm(self, block: Block, targets: Sequence[str]) -> None:
         self.depth += 1
         self.ops(block)
-        assert isinstance(block.last, k.Yield)
-        self._assign(targets, block.last.values)
+        self._assign(targets, k.yielded(block))
         self.depth -= 1
 
     def nothing(self, op: Operation) -> None:

@@ -68,8 +68,7 @@ def _text(function: Function, name: str, renderer: type[BodyText]) -> str:
     body = renderer(_callee)
     body.names.update(zip(block.arguments, parameters, strict=True))
     body.ops(block)
-    assert isinstance(block.last, k.Yield)
-    result = body.names[block.last.values[0]]
+    result = body.names[k.yielded(block)[0]]
     lines = "\n".join((*body.lines, f"{INDENT}return {result};"))
     result_type = f"{language.function} {language.types[function.result]}"
     head = f"/* {function.scalar}({', '.join(operands)}) */\n{result_type} {name}({listed})"

@@ -39,12 +39,7 @@ class Body:
     """
 
     def __init__(
-        self,
-        code: Code,
-        forms: Forms,
-        names: MutableMapping[Value, str],
-        callee: Callee,
-        level: Level | None = None,
+        self, code: Code, forms: Forms, names: MutableMapping[Value, str], callee: Callee, level: Level | None = None
     ) -> None:
         self.code, self.forms, self.callee, self.level = code, forms, callee, level
         self.names = names
@@ -452,8 +447,7 @@ class Body:
         squares: Squares | None,
     ) -> list[str]:
         """A loop over some iterations, one or those of a square at a time. Returns the results."""
-        index, last = op.body.block.arguments[0], op.body.block.last
-        assert isinstance(last, k.Yield)
+        index, last = op.body.block.arguments[0], k.yielded(op.body.block)
         carried = [op.body.block.arguments[1 + at] for at in part.results]
         type = type_of(k.dtype_of(index))
         with self.code.counting(type, lower, upper, step, wraps) as loop:
@@ -468,7 +462,7 @@ class Body:
                 else:
                     self._turn(part.ops, squares, turn, columns)
                 yielded = zip(part.results, carried, strict=True)
-                given = [self.formed(last.values[at], self.forms[value]) for at, value in yielded]
+                given = [self.formed(last[at], self.forms[value]) for at, value in yielded]
             loop.give(given)
         self.names.update(zip((op.outputs[at] for at in part.results), nodes, strict=True))
         return nodes
@@ -513,9 +507,8 @@ class Body:
             self._while_any(loop.body, loop.done, mask)
             self.mask = mask
             self.ops(op.body.block)
-            assert isinstance(op.body.block.last, k.Yield)
             given = []
-            for value, new in zip(carried, op.body.block.last.values, strict=True):
+            for value, new in zip(carried, k.yielded(op.body.block), strict=True):
                 wide = self.type(value)
                 given.append(code.set(f"select {flags} {mask}, {wide} {self.vector(new)}, {wide} {self.names[value]}"))
             following = code.set(f"add {type} {self.names[index]}, {step}")
@@ -537,12 +530,14 @@ class Body:
 
         def arm(block: Block) -> list[str]:
             self.ops(block)
-            assert isinstance(block.last, k.Yield)
-            return [self.formed(v, self.forms[out]) for v, out in zip(block.last.values, op.outputs, strict=True)]
+            return [self.formed(v, self.forms[out]) for v, out in zip(k.yielded(block), op.outputs, strict=True)]
 
         arms = partial(arm, op.yes.block), partial(arm, op.no.block)
         found = self.code.either(self.scalar(op.condition), *arms, map(self.type, op.outputs))
         self.names.update(zip(op.outputs, found, strict=True))
+
+    def _yielded(self, block: Block) -> list[str]:
+        return [self.vector(value) for value in k.yielded(block)]
 
     def _versioned_branch(self, op: k.If) -> None:
         """If all lanes take the first arm, it runs without masks, which are slow here."""
@@ -552,8 +547,7 @@ class Body:
         code.fork(code.set(f"call i1 @llvm.vector.reduce.and.v{self.width}i1({flags} {condition})"), whole, part)
         code.begin(whole)
         self.ops(op.yes.block)
-        assert isinstance(op.yes.block.last, k.Yield)
-        values, end = [self.vector(value) for value in op.yes.block.last.values], code.label
+        values, end = self._yielded(op.yes.block), code.label
         code.jump(done)
         code.begin(part)
         self._masked_branch(op)
@@ -570,9 +564,8 @@ class Body:
         opposite = code.set(f"xor {flags} {condition}, splat (i1 true)")
         results: list[list[str]] = []
         for chosen, arm in ((condition, op.yes.block), (opposite, op.no.block)):
-            assert isinstance(arm.last, k.Yield)
             if arm.first is arm.last:
-                results.append([self.vector(value) for value in arm.last.values])
+                results.append(self._yielded(arm))
                 continue
             mask = self._within(outer, chosen)
             taken, done, before = code.new("taken"), code.new("done"), code.label
@@ -580,7 +573,7 @@ class Body:
             code.begin(taken)
             self.mask = mask
             self.ops(arm)
-            values, end = [self.vector(value) for value in arm.last.values], code.label
+            values, end = self._yielded(arm), code.label
             self.mask = outer
             code.jump(done)
             code.begin(done)

@@ -110,8 +110,7 @@ class EntryText(WorkgroupOps):
                     self.names[value] = self.names[result] = name
             loop.run()
             self._workgroup(op.body.block)
-            assert isinstance(op.body.block.last, k.Yield)
-            given = list(zip(carried, op.body.block.last.values, common, strict=True))
+            given = list(zip(carried, k.yielded(op.body.block), common, strict=True))
             self._copy([(new, self.kept[value]) for value, new, is_common in given if not is_common])
             loop.give([self._one(new) for _, new, is_common in given if is_common])
 
@@ -122,8 +121,7 @@ class EntryText(WorkgroupOps):
 
         def arm(block: Block) -> list[str]:
             self._workgroup(block)
-            assert isinstance(block.last, k.Yield)
-            given = dict(zip(op.outputs, block.last.values, strict=True))
+            given = dict(zip(op.outputs, k.yielded(block), strict=True))
             self._copy([(new, self.kept[value]) for value, new in given.items() if value not in common])
             return [self._one(given[value]) for value in common]
 

@@ -154,13 +154,11 @@ class Forms:
         self.of[index] = Form(self[op.lower].stride, min(self[op.lower].multiple, self[op.step].multiple))
         forms = [self[value] for value in op.start]
         forms = [SAME if form.stride == 0 else form for form in forms]
-        last = op.body.block.last
-        assert isinstance(last, k.Yield)
         while True:
             self.of.update(zip(carried, forms, strict=True))
             before = self.gathers, self.masked, self.always_masked
             self.visit(op.body.block)
-            joined = [_joined(form, self[value]) for form, value in zip(forms, last.values, strict=True)]
+            joined = [_joined(form, self[value]) for form, value in zip(forms, k.yielded(op.body.block), strict=True)]
             if joined == forms:
                 break
             forms, (self.gathers, self.masked, self.always_masked) = joined, before
@@ -195,9 +193,7 @@ class Forms:
             return
         self.visit(op.yes.block)
         self.visit(op.no.block)
-        yes, no = op.yes.block.last, op.no.block.last
-        assert isinstance(yes, k.Yield) and isinstance(no, k.Yield)
-        for output, x, y in zip(op.outputs, yes.values, no.values, strict=True):
+        for output, x, y in zip(op.outputs, k.yielded(op.yes.block), k.yielded(op.no.block), strict=True):
             self.of[output] = _joined(self[x], self[y])
 
     def _scalar(self, op: k.Scalar) -> Form:

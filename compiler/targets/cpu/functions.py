@@ -47,8 +47,7 @@ class Functions:
         else:
             made = Body(code, forms, dict(names), _callee, self.level)
             made.ops(block)
-            assert isinstance(block.last, k.Yield)
-            result = made.vector(block.last.values[0])
+            result = made.vector(k.yielded(block)[0])
         code.do(f"ret {type} {result}")
         copied = "alwaysinline " if body.length <= MOST_COPIED else ""
         head = f"define internal {type} @{name}({parameters}) {copied}#0 {{"

@@ -29,10 +29,9 @@ class Part:
 
 def parts_of(loop: k.For, level: Level | None) -> list[Part]:
     """The parts of a loop, one for all results unless sums would not fit the registers."""
-    body, last = loop.body.block, loop.body.block.last
-    assert isinstance(last, k.Yield)
+    body, last = loop.body.block, k.yielded(loop.body.block)
     whole = [Part(range(len(loop.outputs)), list(body))]
-    sums = [value.defining_op for value in last.values]
+    sums = [value.defining_op for value in last]
     if level is None or not sums:
         return whole
     groups: dict[Value, list[int]] = {}
@@ -40,7 +39,7 @@ def parts_of(loop: k.For, level: Level | None) -> list[Part]:
         if not isinstance(one, _ADDS) or _start(one) is not body.arguments[1 + number]:
             return whole
         groups.setdefault(one.y, []).append(number)
-    shape = k.vector_shape(last.values[0].type)
+    shape = k.vector_shape(last[0].type)
     if shape is None or any(op.regions or k.writes(op) for op in body):
         return whole
     each = ceildiv(shape[0] * shape[1].itemsize, 4 * level.lanes)
@@ -51,7 +50,7 @@ def parts_of(loop: k.For, level: Level | None) -> list[Part]:
     for group in groups.values():
         count = ceildiv(len(group), ceildiv(len(group), most))
         chunks = [group[at : at + count] for at in range(0, len(group), count)]
-        found += [Part(chunk, _needed(loop, [last.values[number] for number in chunk])) for chunk in chunks]
+        found += [Part(chunk, _needed(loop, [last[number] for number in chunk])) for chunk in chunks]
     return found
 
 

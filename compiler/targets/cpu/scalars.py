@@ -8,7 +8,7 @@ float arithmetic without flags, which no row has.
 import struct
 from collections.abc import Sequence
 
-from orchestrion.compiler.scalars.primitives import KINDS
+from orchestrion.compiler.scalars.primitives import CONVERSIONS, KINDS
 from orchestrion.schema.dtypes import BOOL, FLOAT, SIGNED, DType
 
 _ROWS: tuple[tuple[str, str, str], ...] = (
@@ -58,9 +58,6 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
 
 #: (primitive, kind of its last operand) -> instruction; `select` and `CONVERSIONS` are not among them
 INSTRUCTIONS: dict[tuple[str, str], str] = {(name, kind): text for name, kinds, text in _ROWS for kind in kinds}
-
-#: primitives between types
-CONVERSIONS = frozenset({"convert", "bitcast", "unchecked_convert"})
 
 
 def type_of(dtype: DType, lanes: int = 1) -> str:

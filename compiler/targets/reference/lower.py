@@ -45,11 +45,7 @@ from .special import TensorEmitter, known_number
 Rule = Callable[["_Lowering", Any, Sequence[Value]], Sequence[Value]]
 
 #: op that becomes StableHLO first -> the function from the op and its operands to its results
-_EXPANSIONS: Final[dict[type[Operation], Callable[..., Made]]] = {
-    Merge: merged,
-    LineFft: transformed,
-    RowSolve: solved,
-}
+_EXPANSIONS: Final[dict[type[Operation], Callable[..., Made]]] = {Merge: merged, LineFft: transformed, RowSolve: solved}
 #: ops that do not change a scalar
 _SHAPES_ONLY: Final = (structural.Reshape, structural.BroadcastInDim, structural.Transpose, structural.Reverse)
 
@@ -182,14 +178,14 @@ def _rank(value: Value) -> int:
     return value.type.rank
 
 
+def _row(name: str, fields: Callable[[Any], dict[str, object]]) -> Rule:
+    """The rule of an op that is the row `name`. `fields`: those of the row, from the op."""
+    return lambda lowering, op, operands: lowering.emit(name, op, operands, **fields(op))
+
+
 def _renamed(name: str, **fields: str) -> Rule:
     """The rule of an op that is the row `name`, with other names of fields."""
-
-    def rule(lowering: _Lowering, op: Any, operands: Sequence[Value]) -> Sequence[Value]:
-        given = {field: getattr(op, source) for field, source in fields.items()}
-        return lowering.emit(name, op, operands, **given)
-
-    return rule
+    return _row(name, lambda op: {field: getattr(op, source) for field, source in fields.items()})
 
 
 def _constant(lowering: _Lowering, op: structural.Constant, operands: Sequence[Value]) -> Sequence[Value]:
@@ -211,43 +207,26 @@ def _body(op: contraction.Reduce | Scatter) -> Region:
     return Region([block])
 
 
-def _reduce(lowering: _Lowering, op: contraction.Reduce, operands: Sequence[Value]) -> Sequence[Value]:
-    return lowering.emit("reduce", op, operands, axes=op.dimensions, body=_body(op))
-
-
-def _scatter(lowering: _Lowering, op: Scatter, operands: Sequence[Value]) -> Sequence[Value]:
-    return lowering.emit("scatter", op, operands, body=_body(op))
-
-
 def _store_slice(lowering: _Lowering, store: Operation, op: indexing.DynamicUpdateSlice) -> None:
     """An update in place. The updated value is not loaded."""
     values = [lowering.values[value] for value in (*op.operands[1:], store.operands[1])]
     lowering.build("store_slice", op.loc, values, (), whole=dense_ints(*tensor_of(op.out).shape))
 
 
-def _dot_general(lowering: _Lowering, op: contraction.DotGeneral, operands: Sequence[Value]) -> Sequence[Value]:
+def _axes_of_dot(op: contraction.DotGeneral) -> dict[str, object]:
     axes = op.dimensions
-    return lowering.emit(
-        "dot_general",
-        op,
-        operands,
-        left_batch=dense_ints(*axes.lhs_batch),
-        right_batch=dense_ints(*axes.rhs_batch),
-        left_contract=dense_ints(*axes.lhs_contract),
-        right_contract=dense_ints(*axes.rhs_contract),
-    )
-
-
-def _library_call(lowering: _Lowering, op: CustomCall, operands: Sequence[Value]) -> Sequence[Value]:
-    return lowering.emit("library_call", op, operands, function=op.call_target_name, config=op.backend_config)
-
-
-def _gather(lowering: _Lowering, op: indexing.Gather, operands: Sequence[Value]) -> Sequence[Value]:
-    axes = asdict(op.axes)
-    named = {
-        name: attribute_of(value) if isinstance(value, int) else dense_ints(*value) for name, value in axes.items()
+    return {
+        "left_batch": dense_ints(*axes.lhs_batch),
+        "right_batch": dense_ints(*axes.rhs_batch),
+        "left_contract": dense_ints(*axes.lhs_contract),
+        "right_contract": dense_ints(*axes.rhs_contract),
     }
-    return lowering.emit("gather", op, operands, slice_sizes=op.slice_sizes, **named)
+
+
+def _axes_of_gather(op: indexing.Gather) -> dict[str, object]:
+    axes = asdict(op.axes).items()
+    named = {name: attribute_of(value) if isinstance(value, int) else dense_ints(*value) for name, value in axes}
+    return {"slice_sizes": op.slice_sizes, **named}
 
 
 def _yield(lowering: _Lowering, op: contraction.Return, operands: Sequence[Value]) -> Sequence[Value]:
@@ -299,13 +278,13 @@ _RULES: Final[dict[type[Operation], Rule]] = {
     structural.Pad: _renamed("pad", low="edge_padding_low", high="edge_padding_high", interior="interior_padding"),
     structural.Concatenate: _renamed("concatenate", axis="dimension"),
     structural.Reverse: _renamed("reverse", axes="dimensions"),
-    Scatter: _scatter,
+    Scatter: _row("scatter", lambda op: {"body": _body(op)}),
     Windows: _renamed("windows", axes="axes", sizes="sizes", strides="strides", dilations="dilations"),
     indexing.DynamicSlice: _renamed("dynamic_slice", sizes="slice_sizes"),
     indexing.DynamicUpdateSlice: _renamed("dynamic_update_slice"),
-    indexing.Gather: _gather,
-    contraction.Reduce: _reduce,
-    contraction.DotGeneral: _dot_general,
+    indexing.Gather: _row("gather", _axes_of_gather),
+    contraction.Reduce: _row("reduce", lambda op: {"axes": op.dimensions, "body": _body(op)}),
+    contraction.DotGeneral: _row("dot_general", _axes_of_dot),
     contraction.Return: _yield,
-    CustomCall: _library_call,
+    CustomCall: _row("library_call", lambda op: {"function": op.call_target_name, "config": op.backend_config}),
 }

@@ -57,11 +57,6 @@ class TensorEmitter(Emitter[Value]):
     def known(self, value: Value) -> Number | None:
         return self._known.get(value)
 
-    def branch(
-        self, condition: Value, yes: Callable[[], Sequence[Value]], no: Callable[[], Sequence[Value]]
-    ) -> list[Value]:
-        return [self.select(condition, x, y) for x, y in zip(yes(), no(), strict=True)]
-
     def loop(
         self, count: Value, start: Sequence[Value], body: Callable[[Sequence[Value]], Sequence[Value]]
     ) -> list[Value]:

@@ -9,6 +9,8 @@ Float zeros are not written as constants. Mesa's gallivm (lavapipe) folds x * 0 
 and ignores NaN, infinities and signs. A zero is computed from a condition that is false but unknown to the compiler.
 """
 
+from collections.abc import Callable, Sequence
+
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Value
 from orchestrion.compiler.kernel import dialect as k
@@ -360,57 +362,61 @@ class FunctionWords:
     # control flow
 
     def loop(self, op: k.For) -> None:
-        """header: phis, test -> body ... -> continue: index + step -> header; merge. Results are the header's phis."""
-        header, body, onward, merge = (self.a.new() for _ in range(4))
-        before = self.label
-        self.a.add("OpBranch", header)
-        self._begin(header)
         arguments = op.body.block.arguments
-        phis = [
-            self._phi(value, self.ids[start], before)
-            for value, start in zip(arguments, (op.lower, *op.start), strict=True)
-        ]
-        index, type_id = self.ids[arguments[0]], self.a.scalar(k.dtype_of(op.lower))
-        inside = self._make("OpULessThan", self.a.once("OpTypeBool"), index, self.ids[op.upper])
-        self.a.add("OpLoopMerge", merge, onward, 0)
-        self.a.add("OpBranchConditional", inside, body, merge)
-        self._begin(body)
-        values = self._arm(op.body.block)
-        self.a.add("OpBranch", onward)
-        self._begin(onward)
-        following = self._make("OpIAdd", type_id, index, self.ids[op.step])
-        for phi, value in zip(phis, (following, *values), strict=True):
-            phi.extend((value, onward))
-        self.a.add("OpBranch", header)
-        self._begin(merge)
-        self.ids |= {result: self.ids[value] for result, value in zip(op.outputs, arguments[1:], strict=True)}
+        starts = [(self.a.scalar(k.dtype_of(start)), self.ids[start]) for start in (op.lower, *op.start)]
+
+        def inside(phis: Sequence[int]) -> int:
+            self.ids.update(zip(arguments, phis, strict=True))
+            return self._make("OpULessThan", self.a.once("OpTypeBool"), phis[0], self.ids[op.upper])
+
+        def following(phis: Sequence[int], values: Sequence[int]) -> list[int]:
+            return [self._make("OpIAdd", starts[0][0], phis[0], self.ids[op.step]), *values]
+
+        _, *results = self._iterate(op.body.block, starts, inside, following)
+        self.ids.update(zip(op.outputs, results, strict=True))
 
     def repeat(self, op: k.While) -> None:
         """As a loop whose header tests the condition, and how many iterations there were."""
-        header, body, onward, merge = (self.a.new() for _ in range(4))
-        before, truth = self.label, self.a.once("OpTypeBool")
+        truth, word = self.a.once("OpTypeBool"), self.a.scalar(WORD)
+
+        def inside(phis: Sequence[int]) -> int:
+            fewer = self._make("OpULessThan", truth, phis[1], self.ids[op.most])
+            return self._make("OpLogicalAnd", truth, phis[0], fewer)
+
+        def following(phis: Sequence[int], values: Sequence[int]) -> list[int]:
+            return [*values, self._make("OpIAdd", word, phis[1], self._word(1))]
+
+        self._iterate(op.body.block, [(truth, self.ids[op.start]), (word, self._word(0))], inside, following)
+
+    def _iterate(
+        self,
+        body: Block,
+        starts: Sequence[tuple[int, int]],
+        inside: Callable[[Sequence[int]], int],
+        following: Callable[[Sequence[int], Sequence[int]], Sequence[int]],
+    ) -> list[int]:
+        """header: phis, test -> body ... -> continue -> header; merge. Returns the phis. `starts`: their types and
+        first values; `inside`: the test, from the phis; `following`: their next values, from them and what the body
+        yields.
+        """
+        header, run, onward, merge = (self.a.new() for _ in range(4))
+        before = self.label
         self.a.add("OpBranch", header)
         self._begin(header)
-        condition, count = self.a.new(), self.a.new()
-        of_condition = self.a.add("OpPhi", truth, condition, self.ids[op.start], before)
-        of_count = self.a.add("OpPhi", self.a.scalar(WORD), count, self._word(0), before)
-        fewer = self._make("OpULessThan", truth, count, self.ids[op.most])
-        inside = self._make("OpLogicalAnd", truth, condition, fewer)
+        phis = [self.a.new() for _ in starts]
+        nodes = [self.a.add("OpPhi", start[0], phi, start[1], before) for phi, start in zip(phis, starts, strict=True)]
+        test = inside(phis)
         self.a.add("OpLoopMerge", merge, onward, 0)
-        self.a.add("OpBranchConditional", inside, body, merge)
-        self._begin(body)
-        (following,) = self._arm(op.body.block)
+        self.a.add("OpBranchConditional", test, run, merge)
+        self._begin(run)
+        values = self._arm(body)
         self.a.add("OpBranch", onward)
         self._begin(onward)
-        of_condition.extend((following, onward))
-        of_count.extend((self._make("OpIAdd", self.a.scalar(WORD), count, self._word(1)), onward))
+        for node, value in zip(nodes, following(phis, values), strict=True):
+            node.extend((value, onward))
         self.a.add("OpBranch", header)
         self._begin(merge)
-
-    def _phi(self, value: Value, start: int, before: int) -> list[int]:
-        """A phi that does not have the value of the next iteration yet."""
-        made = self.ids[value] = self.a.new()
-        return self.a.add("OpPhi", self.a.scalar(k.dtype_of(value)), made, start, before)
+        return phis
 
     def branch(self, op: k.If) -> None:
         """An arm without ops and values is omitted: the header branches to the merge block."""
@@ -433,8 +439,7 @@ class FunctionWords:
     def _arm(self, block: Block) -> list[int]:
         """The ops of a region. Returns the ids of the values that it yields."""
         self._ops(block)
-        assert block.last is not None
-        return self._ids(block.last)
+        return [self.ids[value] for value in k.yielded(block)]
 
     def nothing(self, op: Operation) -> None:
         """The end of an entry or a region. The op that opened it closes it."""

@@ -4,7 +4,7 @@ A name is an instruction `Op...`, or one of GLSL.std.450 without that prefix. Co
 widths; `conversion` chooses them.
 """
 
-from orchestrion.compiler.scalars.primitives import KINDS
+from orchestrion.compiler.scalars.primitives import CONVERSIONS, KINDS
 from orchestrion.schema.dtypes import FLOAT, SIGNED, DType
 
 _ROWS: tuple[tuple[str, str, str], ...] = (
@@ -58,9 +58,6 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
 
 #: (primitive, kind of its last operand) -> instruction; `CONVERSIONS` are not among them
 INSTRUCTIONS: dict[tuple[str, str], str] = {(name, kind): text for name, kinds, text in _ROWS for kind in kinds}
-
-#: primitives between types
-CONVERSIONS = frozenset({"convert", "bitcast", "unchecked_convert"})
 
 
 def instruction(name: str, subject: DType, result: DType) -> str | None:

@@ -37,7 +37,7 @@
 "builtin.module"() ({
   "func.func"() <{function_type = (tensor<4xcomplex<f32>>, tensor<4xf32>) -> tensor<4xi1>, sym_name = "main"}> ({
   ^bb0(%z: tensor<4xcomplex<f32>>, %x: tensor<4xf32>):
-    %0 = "stablehlo.maximum"(%z, %z) : (tensor<4xcomplex<f32>>, tensor<4xcomplex<f32>>) -> tensor<4xcomplex<f32>>
+    %0 = "stablehlo.remainder"(%z, %z) : (tensor<4xcomplex<f32>>, tensor<4xcomplex<f32>>) -> tensor<4xcomplex<f32>>
     %1 = "stablehlo.compare"(%0, %z) <{comparison_direction = #stablehlo<comparison_direction LT>}> : (tensor<4xcomplex<f32>>, tensor<4xcomplex<f32>>) -> tensor<4xi1>
     %2 = "stablehlo.multiply"(%z, %x) : (tensor<4xcomplex<f32>>, tensor<4xf32>) -> tensor<4xcomplex<f32>>
     %3 = "stablehlo.bitcast_convert"(%z) : (tensor<4xcomplex<f32>>) -> tensor<4xui64>
@@ -49,7 +49,7 @@
   }) : () -> ()
 }) : () -> ()
 // =====
-// 5:10: stablehlo.maximum: does not take (complex<f32>, complex<f32>) -> complex<f32>
+// 5:10: stablehlo.remainder: does not take (complex<f32>, complex<f32>) -> complex<f32>
 // 6:10: stablehlo.compare: comparison_direction LT does not fit complex<f32>, EQ and NE do
 // 7:10: stablehlo.multiply: does not take (complex<f32>, f32) -> complex<f32>
 // 8:10: stablehlo.bitcast_convert: does not take (complex<f32>) -> ui64

@@ -189,10 +189,7 @@ class _Costs:
         """The cost of an op of a block. Raises _Refused for one that has no place in a kernel."""
         match op:
             case flow.Dispatch():
-                if op.entry not in self.entries:
-                    self.entries[op.entry] = self._of_entry(op)
-                cost = self.entries[op.entry]
-                if cost is None:
+                if (cost := self._of_entry(op)) is None:
                     raise _Refused(f"{op.entry.root} has dynamic sizes, or needs several invocations")
                 return cost
             case flow.Splat() | hl_seq.Clone():
@@ -211,14 +208,14 @@ class _Costs:
         """The estimated cost of a dispatch that one invocation cannot run; None for any other op."""
         if not isinstance(op, flow.Dispatch) or self._entry_of(op).dims is not None:
             return None
-        if op.entry not in self.entries:
-            self.entries[op.entry] = self._of_entry(op)
-        return None if self.entries[op.entry] else estimated_cost(self._body_of(op))
+        return None if self._of_entry(op) else estimated_cost(self._body_of(op))
 
     def _of_entry(self, dispatch: flow.Dispatch) -> Cost | None:
-        return (
-            None if self._entry_of(dispatch).dims is not None else cost_of_part(self._body_of(dispatch), self.machine)
-        )
+        if dispatch.entry not in self.entries:
+            is_static = self._entry_of(dispatch).dims is None
+            found = cost_of_part(self._body_of(dispatch), self.machine) if is_static else None
+            self.entries[dispatch.entry] = found
+        return self.entries[dispatch.entry]
 
     def _entry_of(self, dispatch: flow.Dispatch) -> Func:
         func = self.tables.lookup(dispatch, dispatch.entry)
