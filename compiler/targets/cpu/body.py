@@ -112,9 +112,9 @@ class Body:
     def _weave(self, stores: Sequence[k.Store]) -> None:
         """Stores neighbours of all lanes at their last store. `stores`: empty for all stores but the last."""
         for first in stores[:1]:
-            (value, *place), columns = first.operands, [self.vector(store.operands[0]) for store in stores]
-            at = self.address(*place, memory_type(k.dtype_of(value)))
-            store_woven(self.code, at, columns, k.dtype_of(value), self.width)
+            dtype, columns = k.dtype_of(first.operands[0]), [self.vector(store.operands[0]) for store in stores]
+            at = self.address(first.operands[1], first.operands[2], memory_type(dtype))
+            store_woven(self.code, at, columns, dtype, self.width)
 
     def _columns(self, op: k.Load, place: int) -> list[str]:
         """The columns of the square in which a load has this place."""
