@@ -19,6 +19,7 @@ from orchestrion.compiler.ir.dims import Size, bounds, ceildiv, is_dynamic, is_l
 from orchestrion.compiler.kernel.elements.axes import Axes
 from orchestrion.compiler.kernel.patterns.attention import attention
 from orchestrion.compiler.kernel.patterns.elements import (
+    alternating_elements,
     lines_of_padding,
     lines_of_results,
     lines_of_windows,
@@ -308,6 +309,7 @@ PATTERNS: Final[tuple[tuple[str, Callable[[Task], Schedule | None]], ...]] = (
     ("lines of padding", lines_of_padding),
     ("rows of elements", rows_of_elements),
     ("shared reduction", shared_reduction),
+    ("alternating elements", alternating_elements),
     ("lines of results", lines_of_results),
     ("each element", each_element),
 )

@@ -215,6 +215,23 @@ def test_depthwise_convolutions_of_planes_are_computed_in_lines(chosen: Chosen, 
     assert "bind(e, local" not in Compilation(targets=("opencl",)).text(text, "hl_seq")
 
 
+@pytest.mark.parametrize(
+    ("shape", "wanted"),
+    [
+        ((100, 2), "tile(e, 2), bind(grid, invocation, 64)"),
+        ((10, 9, 4), "tile(e, 4), bind(grid, invocation, 64)"),
+        ((100, 5), "bind(grid, invocation, 64)"),
+    ],
+)
+def test_results_that_alternate_are_an_invocation_s(chosen: Chosen, shape: tuple[int, ...], wanted: str) -> None:
+    t = tensor(list(shape), "f32")
+    text = main(
+        [t], ["%r = " + apply("reverse", "%a0", f"dimensions = array<i64: {len(shape) - 1}>", [t], t)], [("%r", t)]
+    )
+    assert chosen(text, "cpu") == f"[{wanted}]"
+    assert "tile" not in chosen(text, "opencl")
+
+
 @pytest.mark.parametrize("replaced", [True, False])
 def test_parts_of_lines_that_may_replace_an_operand_are_not_moved_back(chosen: Chosen, replaced: bool) -> None:
     """The last part would read results of the part before."""

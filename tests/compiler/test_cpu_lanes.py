@@ -360,6 +360,26 @@ def test_padding_that_all_lanes_share(runs: Runs, texts: list[str]) -> None:
     assert texts and not any("gather" in text for text in texts if '"target-cpu"="x86-64-v4"' in text)
 
 
+@pytest.mark.parametrize("apart", [2, 3, 4, 5])
+def test_stores_side_by_side(runs: Runs, texts: list[str], apart: int) -> None:
+    """Each lane stores some neighbours. Few of them are woven to vectors, in the order of memory or not."""
+    stores = [load("x", 0, "i"), op("at", "multiply", "i", f"u{apart}")]
+    for number in range(apart):
+        stores.append(constant(f"n{number}", str(number), "i32"))
+        stores.append(op(f"y{number}", "add", "x", f"n{number}", types="i32, i32", result="i32"))
+        stores.append(op(f"p{number}", "add", "at", f"u{number}"))
+    stores += [store(f"y{number}", 1, f"p{number}") for number in range(apart)]
+    want = (X[:, None] + np.arange(apart)).ravel()
+    np.testing.assert_array_equal(runs(stores, X, size=COUNT * apart), want)
+    assert texts
+    for text in texts:
+        assert ("masked.scatter" in text) == (apart > 4)
+    texts.clear()
+    stores[-2:] = stores[:-3:-1]
+    np.testing.assert_array_equal(runs(stores, X, size=COUNT * apart), want)
+    assert all("masked.scatter" in text for text in texts)
+
+
 def test_an_element_that_is_needed_where_its_place_was_chosen(runs: Runs) -> None:
     """It is the first element there, not zero."""
     lines = [

@@ -82,6 +82,28 @@ def test_lines_are_chosen() -> None:
         assert "bind(e, local, 128)" in Compilation(targets=("cpu",)).text(text_of(name, 1001, "f32"), "hl_seq")
 
 
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_results_that_alternate(count: int, dtype: str) -> None:
+    """Each invocation computes a result of each operand, which are neighbours in memory."""
+    rng, t, u = np.random.default_rng(3), f"tensor<5x33x{dtype}>", f"tensor<5x33x1x{dtype}>"
+    out = f"tensor<5x33x{count}x{dtype}>"
+    shaped = "".join(f"%r{n} = stablehlo.reshape %x{n} : ({t}) -> {u}\n" for n in range(count))
+    operands, types = ", ".join(f"%r{n}" for n in range(count)), ", ".join([u] * count)
+    arguments = ", ".join(f"%x{n}: {t}" for n in range(count))
+    text = f"""
+    func.func @main({arguments}) -> {out} {{
+      {shaped} %r = stablehlo.concatenate {operands}, dim = 2 : ({types}) -> {out}
+      return %r : {out}
+    }}"""
+    assert f"[tile(e, {count}), bind(grid" in Compilation(targets=("cpu",)).text(text, "hl_seq")
+    arrays = [rng.integers(0, 2 if dtype == "i1" else 60, (5, 33)).astype(TYPES[dtype]) for _ in range(count)]
+    for level in LEVELS if LEVELS and dtype == "f32" else best_level():
+        module = compiler.compile(text, targets=["cpu"], target_cpu=level)
+        with vm.load(module, device="cpu", allow_native_code=True) as program:
+            np.testing.assert_array_equal(program.main(*arrays), np.stack(arrays, 2))
+
+
 @pytest.mark.parametrize("level", LEVELS)
 def test_windows_with_padding_in_lines(level: str) -> None:
     """Extrema of padded windows, whose elements are neighbours, or two or three places apart."""

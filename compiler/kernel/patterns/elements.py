@@ -16,6 +16,8 @@ from .task import Task
 
 #: vectors that can be computed in the time that a workgroup takes to begin
 PER_WORKGROUP = 2
+#: most results that alternate in vectors of neighbouring invocations
+MOST_ALTERNATING = 4
 
 
 def transposed_elements(task: Task) -> Schedule | None:
@@ -75,6 +77,17 @@ def rows_of_elements(task: Task) -> Schedule | None:
     if not task.machine.lanes or rows is None or not rows.divides or typical(rows.count) < lanes:
         return None
     return task.if_legal(Schedule.of(Step("bind", "grid", "workgroup"), Step("bind", "e", "local", lanes)))
+
+
+def alternating_elements(task: Task) -> Schedule | None:
+    """An invocation computes a short line, such as the parts of a complex number, if its results alternate."""
+    lines = task.body.lines
+    if lines is None or not task.machine.lanes or task.body.hero is not None or lines.in_order:
+        return None
+    count = lines.shape[-1]
+    if not 1 < count <= MOST_ALTERNATING or count * task.code.ops > MAX_PRODUCTS:
+        return None
+    return task.if_legal(Schedule.of(Step("tile", "e", count=count), *THREAD.steps))
 
 
 def run_of_elements(task: Task) -> Schedule | None:

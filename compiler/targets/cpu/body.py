@@ -22,10 +22,10 @@ from .code import Code
 from .forms import Form, Forms
 from .levels import Level
 from .loop_parts import Part, parts_of
-from .neighbours import Guard, is_near, load_apart, load_guarded
+from .neighbours import Guard, chosen_base, is_near, load_apart, load_guarded
 from .scalars import instruction, literal, memory_type, splat, suffix, type_of
 from .scale import scaled
-from .squares import Squares, load_square, squares_of, straight_squares
+from .squares import Squares, load_square, squares_of, store_woven, straight_squares, woven_stores
 
 #: ops on integers of which results of constants are constants
 _FOLDED = {"add": operator.add, "multiply": operator.mul, "and": operator.and_}
@@ -89,14 +89,18 @@ class Body:
     def ops(self, ops: Iterable[Operation]) -> None:
         """Renders ops, in order."""
         ops = list(ops)
-        squares = straight_squares(ops, self.forms) if self.mask is None and self.forms.gathers else {}
+        far = self.mask is None and self.forms.gathers > 0
+        squares = straight_squares(ops, self.forms) if far else {}
+        woven = woven_stores(ops, self.forms) if far else {}
         for op in ops:
-            if squares and isinstance(op, k.Load) and op in squares:
+            if op in squares:
                 self._square(op, squares[op])
-                continue
-            if op.name not in _OPS:
+            elif op in woven:
+                self._weave(woven[op])
+            elif op.name not in _OPS:
                 raise CompileError([Diagnostic("native kernels have no such op", op.loc, op.name)])
-            _OPS[op.name](self, op)
+            else:
+                _OPS[op.name](self, op)
 
     def _square(self, op: k.Load, loads: Sequence[k.Load]) -> None:
         """Loads a square at its first load. `loads`: one per column; empty for all loads but the first."""
@@ -104,6 +108,13 @@ class Body:
             return
         columns = self._columns(op, loads.index(op))
         self.names.update((load.output, column) for load, column in zip(loads, columns, strict=True))
+
+    def _weave(self, stores: Sequence[k.Store]) -> None:
+        """Stores neighbours of all lanes at their last store. `stores`: empty for all stores but the last."""
+        for first in stores[:1]:
+            dtype, columns = k.dtype_of(first.operands[0]), [self.vector(store.operands[0]) for store in stores]
+            at = self.address(first.operands[1], first.operands[2], memory_type(dtype))
+            store_woven(self.code, at, columns, dtype, self.width)
 
     def _columns(self, op: k.Load, place: int) -> list[str]:
         """The columns of the square in which a load has this place."""
@@ -212,7 +223,7 @@ class Body:
     def _guarded_load(self, op: k.Load | k.LoadShared, guard: Guard, dtype: DType) -> str:
         """Loads neighbours in the lanes in which they exist. In others the base may lie outside of the memory."""
         code, (memory, index), type = self.code, op.operands, memory_type(dtype)
-        at, itype = self._chosen_base(index), type_of(k.dtype_of(index))
+        at, itype = chosen_base(code, index, self._known), type_of(k.dtype_of(index))
         if itype != "i64":
             at = code.set(f"sext {itype} {at} to i64")
         base = code.set(f"getelementptr {type}, ptr {self.names[memory]}, i64 {at}")
@@ -221,24 +232,15 @@ class Body:
         others = None if self.level.masks and abs(guard.stride) == 1 else partial(self._gathered, memory, index, dtype)
         return load_guarded(code, base, guard.stride, mask, type, dtype.itemsize, self.width, others)
 
+    def _known(self, value: Value) -> str | None:
+        """The base of a value of known form; None for any other value."""
+        return None if self.forms[value].stride is None else self.scalar(value)
+
     def _gathered(self, memory: Value, index: Value, dtype: DType) -> str:
         """Loads elements one by one, or neighbours with a mask."""
         wide = memory_type(dtype, self.width)
         name, at, mask = self._masked("load", "gather", memory, index, dtype)
         return self.code.set(f"call {wide} @{name}({at}, {mask}, {wide} zeroinitializer)")
-
-    def _chosen_base(self, index: Value) -> str:
-        """The base of an index in lanes in which the conditions of the selects in it hold."""
-        op = index.defining_op
-        if self.forms[index].stride is not None:
-            return self.scalar(index)
-        assert isinstance(op, k.Scalar)
-        if op.primitive.name == "select":
-            return self._chosen_base(op.operands[1])
-        dtype = k.dtype_of(index)
-        text = instruction(op.primitive.name, [*map(self._chosen_base, op.operands)], dtype, dtype, 1)
-        assert text is not None
-        return self.code.set(text)
 
     def _has_lanes(self, memory: Value, index: Value) -> bool:
         """Whether all lanes of a vector are known to be in a shared array. Those outside of the mask then stay as they

@@ -9,6 +9,7 @@ from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.kernel import dialect as k
 
 from .code import Code
+from .scalars import instruction
 
 #: most places between elements that are loaded with those between them
 MOST_APART = 4
@@ -85,6 +86,20 @@ def conjuncts(value: Value) -> list[Value]:
     if isinstance(op, k.Scalar) and op.primitive.name == "and" and str(value.type) == "i1":
         return [part for operand in op.operands for part in conjuncts(operand)]
     return [value]
+
+
+def chosen_base(code: Code, index: Value, known: Callable[[Value], str | None]) -> str:
+    """The base of an index with a guard, for lanes whose conditions hold. `known`: the base of a value that has one."""
+    base, op = known(index), index.defining_op
+    if base is not None:
+        return base
+    assert isinstance(op, k.Scalar)
+    if op.primitive.name == "select":
+        return chosen_base(code, op.operands[1], known)
+    operands, dtype = [chosen_base(code, operand, known) for operand in op.operands], k.dtype_of(index)
+    text = instruction(op.primitive.name, operands, dtype, dtype, 1)
+    assert text is not None
+    return code.set(text)
 
 
 def load_apart(code: Code, base: str, stride: int, type: str, align: int, lanes: int) -> str:

@@ -9,7 +9,7 @@ not change. Loads without a loop, of neighbours in the rows of all lanes, are sq
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from orchestrion.compiler.ir.core import Operation, Value
@@ -18,6 +18,7 @@ from orchestrion.schema.dtypes import BOOL, DType
 
 from .code import Code
 from .forms import Forms
+from .neighbours import MOST_APART
 from .scalars import memory_type
 
 #: most ops of a body that is repeated, and squares in registers at once
@@ -127,6 +128,42 @@ def _groups(loads: list[k.Load], index: Value | None, forms: Forms) -> list[tupl
             continue
         found[factor, memory, stride, dtype.name, frozenset(terms.items())].append((constant, load))
     return [(key[0], group) for key, group in found.items()]  # type: ignore[index]
+
+
+def woven_stores(ops: Sequence[Operation], forms: Forms) -> dict[k.Store, list[k.Store]]:
+    """The stores of neighbours by each lane, as many as the lanes' places are apart: last store -> its stores in the
+    order of memory. Others of them have an empty list. Only computations stand between them.
+    """
+    found: dict[k.Store, list[k.Store]] = {}
+    pending: list[k.Store] = []
+    expected: object = None
+    for op in ops:
+        if not isinstance(op, k.Store):
+            pending = pending if isinstance(op, k.Constant | k.Scalar) else []
+            continue
+        value, memory, index = op.operands
+        apart, (constant, terms), dtype = forms[index].stride, _sum(index), k.dtype_of(value)
+        key = memory, apart, dtype.name, frozenset(terms.items())
+        pending = [*(pending if expected == (key, constant) else []), op]
+        expected = key, constant + 1
+        if apart is not None and 1 < apart <= MOST_APART and len(pending) == apart and dtype.kind != BOOL:
+            found |= {**dict.fromkeys(pending, []), op: pending}
+            pending = []
+    return found
+
+
+def store_woven(code: Code, first: str, columns: Sequence[str], dtype: DType, lanes: int) -> None:
+    """Stores vectors whose lanes alternate in memory. `first`: the address of lane 0 of the first vector."""
+    type, wide, count = memory_type(dtype), memory_type(dtype, lanes), len(columns)
+    for number in range(count):
+        places = [divmod(number * lanes + lane, count) for lane in range(lanes)]
+        woven = columns[0]
+        for column in range(1, count):
+            kept = [row if column == 1 and not own else lane for lane, (row, own) in enumerate(places)]
+            order = [lanes + row if own == column else at for (row, own), at in zip(places, kept, strict=True)]
+            woven = code.shuffle(wide, woven, order, columns[column])
+        at = code.set(f"getelementptr inbounds {type}, ptr {first}, i64 {number * lanes}")
+        code.do(f"store {wide} {woven}, ptr {at}, align {dtype.itemsize}")
 
 
 def _sum(value: Value) -> _Sum:
