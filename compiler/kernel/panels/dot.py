@@ -103,7 +103,7 @@ def shared_elements(dot: DotGeneral, schedule: Schedule) -> int:
 class Panel:
     """A slice of an operand in shared memory: `depth` places along the contracted axes, `size` rows or columns each.
     `deep`: neighbours in the array are places of one row, else rows or columns of one place. `turned`: neighbours in
-    memory are the places of one column. `least`: fewest places of a slice along its innermost axis. `whole`: the array
+    memory are the places of one column. `ragged`: a slice may have too few places for that. `whole`: the array
     has the places of all slices.
     """
 
@@ -113,7 +113,7 @@ class Panel:
     depth: int
     deep: bool
     turned: bool
-    least: int = 0
+    ragged: bool = False
     whole: bool = False
 
     def at(self, number: Value, place: Value) -> Value:
@@ -195,23 +195,20 @@ class PanelDot(DotBlock):
             and is_read(bf16_of(operand) or operand, encoded=False)
             and element_of(operand) == element_of(self.dot.out)
         )
-        return Panel(b, array, size, depth, left and along, turned, self._least_places())
+        return Panel(b, array, size, depth, left and along, turned, self._least_places() is None)
 
     def _fills_lanes(self, left: bool) -> bool:
         """Whether each slice has places for all invocations, or lanes of a vector, that copy neighbours along it; or
         may have them, if its size is dynamic.
         """
-        return self._last() is None or self._least_places() >= (self.schedule.workgroup_size if left else self.lanes)
+        least = self._least_places()
+        return least is None or least >= (self.schedule.workgroup_size if left else self.lanes)
 
-    def _last(self) -> int | None:
-        """The places of the last slice along the axis that slices divide; None if they depend on a dynamic size."""
-        axis, places, _ = self.slice
-        rest = self.sizes[axis] % places
-        return None if is_dynamic(rest) else int(rest) or places
-
-    def _least_places(self) -> int:
-        """The fewest places of a slice along its innermost axis."""
-        return int(self.sizes[-1]) if self.slice[2] > 1 else self._last() or 1
+    def _least_places(self) -> int | None:
+        """The fewest places of a slice along its innermost axis; None if they depend on a dynamic size."""
+        axis, places, inside = self.slice
+        least = self.sizes[-1] if inside > 1 else self.sizes[axis] % places
+        return None if is_dynamic(least) else int(least) or places
 
     def emit(self, finish: Finish) -> None:
         if self.has_strips and not self.is_sliced:
@@ -323,7 +320,7 @@ class PanelDot(DotBlock):
         lanes = {(True, False): self.schedule.workgroup_size, (False, True): self.lanes}.get(
             (panel.deep, panel.turned), 0
         )
-        few = b.op("compare_lt", count, b.word(lanes)) if panel.least < lanes else None
+        few = b.op("compare_lt", count, b.word(lanes)) if panel.ragged and lanes else None
         if few is not None or not lanes:
             with b.when(few), self._each_place(count, panel.size) as elements:
                 for place, number in elements:
