@@ -18,6 +18,8 @@ settings.load_profile("no-deadline")
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("JAX_ENABLE_X64", "1")
+# Workers hold millions of objects of pytest and JAX, so Python's collections take a twentieth of a run at its default.
+gc.set_threshold(50_000, 20, 50)
 # what the tests compile is not for the user's trust store, and what drivers build for them not for the user's cache
 _BUILD = Path(__file__).parent.parent / "build" / "tests"
 os.environ.setdefault("ORCHESTRION_HOME", str(_BUILD / "home"))
