@@ -317,9 +317,7 @@ class PanelDot(DotBlock):
             at = b.op("subtract", linearize(b, along(place), self.sizes), base)
             b.store_shared(self._factor(left, number, along(place)), panel.array, panel.at(number, at))
 
-        lanes = {(True, False): self.schedule.workgroup_size, (False, True): self.lanes}.get(
-            (panel.deep, panel.turned), 0
-        )
+        lanes = self.schedule.workgroup_size if panel.deep else self.lanes if panel.turned else 0
         few = b.op("compare_lt", count, b.word(lanes)) if panel.ragged and lanes else None
         if few is not None or not lanes:
             with b.when(few), self._each_place(count, panel.size) as elements:
