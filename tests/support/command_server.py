@@ -28,7 +28,10 @@ SCRIPTS: dict[str, str] = tomllib.loads((ROOT / "pyproject.toml").read_text())["
 #: what the commands import when they open a device; nothing is opened before a fork
 DRIVERS = ("reference", "opencl", "vulkan")
 
-CLIENT = """#!{python} -ISs
+#: a program for the shell, which runs Python: the first line of a script cannot name a path with a blank
+CLIENT = """#!/bin/sh
+'''exec' "{python}" -ISs "$0" "$@"
+' '''
 import array, json, os, socket, sys
 peer = socket.socket(socket.AF_UNIX)
 peer.connect({address!r})
