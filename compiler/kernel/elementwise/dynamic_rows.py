@@ -27,9 +27,10 @@ class DynamicRows:
 
     @classmethod
     def of(cls, results: Sequence[Value]) -> DynamicRows | None:
-        """None if results have several shapes, a layout, or a last axis of static size."""
-        (shape, *others) = {shape_of(value) for value in results}
-        if others or len(shape) < 2 or not is_dynamic(shape[-1]):
+        """None if there is no result, or if results have several shapes, a layout, or a last axis of static size."""
+        shapes = {shape_of(value) for value in results}
+        shape = shapes.pop() if len(shapes) == 1 else ()
+        if len(shape) < 2 or not is_dynamic(shape[-1]):
             return None
         if any(layout_of(tensor_of(value)) is not None for value in results):
             return None
