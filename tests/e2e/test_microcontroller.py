@@ -31,7 +31,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("microcontroller")
     command = folder / "vm-codegen"
     run = "import sys; from orchestrion.tools.codegen import main; sys.exit(main())"
-    command.write_text(f"#!/bin/sh\nexec {sys.executable} -c '{run}' \"$@\"\n")
+    command.write_text(f"#!/bin/sh\nexec '{sys.executable}' -c '{run}' \"$@\"\n")
     command.chmod(0o755)
     made = make(folder)
     assert made.returncode == 0, made.stdout + made.stderr
