@@ -421,8 +421,7 @@ class CommandBuffer:
         self.device.live["command buffer"] -= 1
         self.needs = None
         del self.backend, self.ref
-        self._held = []
-        self.direct = []
+        self._held, self.direct, self.overlaps, self._transfers = [], [], [], []
         self._state = "released"
 
     def __del__(self) -> None:
