@@ -337,8 +337,8 @@ def _specialized(task: Task, name: str, schedule: Schedule) -> Choice:
         if small is None or extents["m"] != extents["n"] or small.count < few_columns.count:
             special.append(_tiled(task, assumed, few_columns))
         assumed = assumed | {"n": columns}
-        dynamic = is_dynamic(extents["m"])
-        if dynamic and rows <= columns and is_less(extents["n"] - 1, extents["m"]):  # no fewer rows than columns
+        may_be_few = is_dynamic(extents["m"]) and bounds(extents["m"])[0] < rows
+        if may_be_few and rows <= columns and is_less(extents["n"] - 1, extents["m"]):  # no fewer rows than columns
             assumed["m"] = rows
     return Choice(_tiled(task, assumed), tuple(special), missed)
 

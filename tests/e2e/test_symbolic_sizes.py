@@ -142,6 +142,11 @@ CASES: dict[str, Case] = {
         ({"b": 2, "s": 3}, {"b": 4, "s": 2}),
     ),
     "nothing": Case(nothing, ("b, 4",), ({"b": 1}, {"b": 2}, {"b": 5}, {"b": 1})),
+    "more rows than columns": Case(
+        lambda x, y: jnp.einsum("bkpq,bkn->bpqn", x, y), ("b, k, 32, q", "b, k, n"),
+        ({"b": 1, "k": 3, "q": 12, "n": 32}, {"b": 2, "k": 6, "q": 4, "n": 1}, {"b": 1, "k": 1, "q": 5, "n": 64}),
+        constraints=("q >= 4", "n <= 64", "k <= 6"),
+    ),
     "halves": Case(lambda x: x.reshape(-1, 2, 3).sum(axis=1), ("2*b, 3",), ({"b": 1}, {"b": 6})),
 }  # fmt: skip
 
