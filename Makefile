@@ -6,7 +6,7 @@ DEMO := build/demo
 # compiled byte code is kept, whatever the environment says: tests start hundreds of Python processes
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test collect lint types drivers bench bless fuzz fuzz-targets jax-programs microcontroller programs zoo schedules ray-batch stress frozen-app clean
+.PHONY: help demo test lint types drivers bench bless fuzz fuzz-targets jax-programs microcontroller programs zoo schedules ray-batch stress frozen-app clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -39,9 +39,6 @@ drivers: | $(BIN)/python ## install PoCL, Intel's OpenCL runtime (404 MB; not wi
 
 test: $(VENV)/ready-test drivers ## run every test on every driver that can run here
 	$(BIN)/python -m pytest -n 2 -rs -q
-
-collect: $(VENV)/ready-test ## import every test file, and keep its byte code, without running a test
-	@mkdir -p build; $(BIN)/python -m pytest --collect-only -qq >build/collected.txt || { tail -n 40 build/collected.txt; exit 1; }
 
 lint: $(VENV)/ready-test ## style
 	$(BIN)/ruff check .
