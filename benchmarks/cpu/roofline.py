@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 #: vectors that are accumulated at once: the latency of a multiply-add times the number of units, and more
-CHAINS = 24
+CHAINS = 12
 #: elements of each array of the bandwidth
 ELEMENTS = 1 << 26
 ROUNDS = 7

@@ -18,7 +18,7 @@ from orchestrion.compiler.targets.kernel_target import methods_of
 from orchestrion.schema.dtypes import BOOL, BY_NAME, SIGNED, DType
 
 from .byte_products import add_byte_products
-from .code import Code
+from .code import UNROLLED, Code
 from .forms import Form, Forms
 from .levels import Level
 from .loop_parts import Part, parts_of
@@ -453,7 +453,8 @@ class Body:
         index, last = op.body.block.arguments[0], k.yielded(op.body.block)
         carried = [op.body.block.arguments[1 + at] for at in part.results]
         type = type_of(k.dtype_of(index))
-        with self.code.counting(type, lower, upper, step, wraps) as loop:
+        note = UNROLLED if part.adds and squares is None and self.level is not None and self.level.unrolled > 1 else ""
+        with self.code.counting(type, lower, upper, step, wraps, note) as loop:
             nodes = [loop.hand(self.type(value), start) for value, start in zip(carried, starts, strict=True)]
             loop.run()
             given, columns = nodes, dict[int, list[str]]()

@@ -3,6 +3,17 @@
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Final
+
+#: notes for loops that LLVM must not unroll, and for those of which it joins some iterations
+ROLLED: Final = "!0"
+UNROLLED: Final = "!2"
+
+
+def notes(unrolled: int) -> str:
+    """The metadata of a text that the notes of loops name. `unrolled`: iterations that LLVM joins."""
+    rolled = '!0 = distinct !{!0, !1}\n!1 = !{!"llvm.loop.unroll.disable"}'
+    return rolled if unrolled == 1 else f'{rolled}\n!2 = distinct !{{!2, !3}}\n!3 = !{{!"llvm.loop.unroll.count", i32 {unrolled}}}'
 
 
 @dataclass(slots=True)
@@ -78,14 +89,14 @@ class Code:
 
     @contextmanager
     def counting(
-        self, type: str, lower: str, upper: str, step: str, wraps: bool = True, rolled: bool = False
+        self, type: str, lower: str, upper: str, step: str, wraps: bool = True, note: str = ""
     ) -> Iterator["Loop"]:
-        """A loop whose counter goes from `lower` below `upper`. Its body is written inside. `rolled`: LLVM must not
-        unroll it.
+        """A loop whose counter goes from `lower` below `upper`. Its body is written inside. `note`: metadata of
+        the jump back.
         """
         loop = Loop(self, type, upper)
         yield loop.open(lower)
-        loop.close(f"add {'' if wraps else 'nuw '}{type} {loop.counter}, {step}", ", !llvm.loop !0" if rolled else "")
+        loop.close(f"add {'' if wraps else 'nuw '}{type} {loop.counter}, {step}", f", !llvm.loop {note}" if note else "")
 
 
 class Loop:

@@ -21,7 +21,7 @@ from orchestrion.compiler.kernel.signature import Signature
 from orchestrion.schema.dtypes import BOOL, UNSIGNED
 
 from .body import Body, Callee
-from .code import Code
+from .code import ROLLED, Code
 from .forms import Forms
 from .levels import Level
 from .scalars import literal, memory_type, type_of
@@ -251,7 +251,7 @@ class EntryText(WorkgroupOps):
         if lower.isdecimal() and upper.isdecimal() and int(upper) - int(lower) <= step:
             body(lower)
             return
-        with self.code.counting("i64", lower, upper, str(step), wraps=False, rolled=True) as loop:
+        with self.code.counting("i64", lower, upper, str(step), wraps=False, note=ROLLED) as loop:
             loop.run()
             body(loop.counter)
 

@@ -21,10 +21,13 @@ _ADDS = k.MultiplyAdd | k.MultiplyAddBytes
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A loop of some results, by their numbers, and the ops of the body that it needs."""
+    """A loop of some results, by their numbers, and the ops of the body that it needs. `adds`: it adds products in
+    vectors to its results, and does nothing else.
+    """
 
     results: Sequence[int]
     ops: Sequence[Operation]
+    adds: bool = False
 
 
 def parts_of(loop: k.For, level: Level | None) -> list[Part]:
@@ -42,6 +45,7 @@ def parts_of(loop: k.For, level: Level | None) -> list[Part]:
     shape = k.vector_shape(last[0].type)
     if shape is None or any(op.regions or k.writes(op) for op in body):
         return whole
+    whole = [Part(range(len(loop.outputs)), list(body), adds=True)]
     each = ceildiv(shape[0] * shape[1].itemsize, 4 * level.lanes)
     if each * (len(sums) + len(groups)) < level.registers:
         return whole
@@ -50,7 +54,7 @@ def parts_of(loop: k.For, level: Level | None) -> list[Part]:
     for group in groups.values():
         count = ceildiv(len(group), ceildiv(len(group), most))
         chunks = [group[at : at + count] for at in range(0, len(group), count)]
-        found += [Part(chunk, _needed(loop, [last[number] for number in chunk])) for chunk in chunks]
+        found += [Part(chunk, _needed(loop, [last[number] for number in chunk]), adds=True) for chunk in chunks]
     return found
 
 

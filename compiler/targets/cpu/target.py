@@ -18,6 +18,7 @@ from orchestrion.compiler.targets.target import Payload
 from orchestrion.schema import native_image
 
 from . import llvm_child
+from .code import notes
 from .entry import EntryText
 from .functions import Functions
 from .levels import LEVELS, Level, levels_named
@@ -69,8 +70,6 @@ _ATTRIBUTES = (
     '"target-cpu"="{cpu}" "target-features"="{features}" "prefer-vector-width"="{bits}" '
     f'"denormal-fp-math"="ieee,ieee" {llvm_child.REPORTS_FRAME} }}}}'
 )
-#: metadata of loops that LLVM must not unroll
-_ROLLED = '!0 = distinct !{!0, !1}\n!1 = !{!"llvm.loop.unroll.disable"}'
 
 
 class CpuTarget(KernelTarget):
@@ -186,7 +185,7 @@ def texts_of(entries: Sequence[tuple[Block, Signature]], level: Level) -> Iterat
             end += 1
         attributes = _ATTRIBUTES.format(cpu=level.cpu, features=level.features, bits=32 * level.lanes)
         head = f'target triple = "{level.triple}"\n'
-        text = "\n".join([head, *functions.texts(), *texts, attributes, _ROLLED, ""])
+        text = "\n".join([head, *functions.texts(), *texts, attributes, notes(level.unrolled), ""])
         yield text, _names(signature for _, signature in entries[start:end])
 
 
