@@ -25,7 +25,17 @@ from .loop_parts import Part, parts_of
 from .neighbours import Guard, chosen_base, is_near, load_apart, load_guarded
 from .scalars import instruction, literal, memory_type, splat, suffix, type_of
 from .scale import scaled
-from .squares import Squares, load_square, squares_of, store_woven, straight_squares, woven_stores
+from .squares import (
+    Squares,
+    difference,
+    load_square,
+    squares_of,
+    store_woven,
+    straight_squares,
+    sum_of,
+    woven_stores,
+)
+from .streams import Stream, streams_of
 
 #: ops on integers of which results of constants are constants
 _FOLDED = {"add": operator.add, "multiply": operator.mul, "and": operator.and_}
@@ -44,6 +54,7 @@ class Body:
         self.code, self.forms, self.callee, self.level = code, forms, callee, level
         self.names, self.width = names, forms.width
         self.sizes: Container[Value] = ()
+        self.streams: dict[tuple[Value, Value], tuple[str, int]] = {}
         self.mask: str | None = None
 
     # values
@@ -192,6 +203,9 @@ class Body:
         In masked code it may lie outside of the memory: lane 0 has the index -1 where lane 1 has 0. The index, which is
         below 2^31, is then sign-extended.
         """
+        if (memory, index) in self.streams:
+            base, place = self.streams[memory, index]
+            return self.code.set(f"getelementptr inbounds {type}, ptr {base}, i64 {place}")
         at, itype = self.scalar(index), type_of(k.dtype_of(index))
         if itype != "i64":
             at = self.code.set(f"{'zext' if self.mask is None else 'sext'} {itype} {at} to i64")
@@ -417,7 +431,10 @@ class Body:
             self._masked_loop(op)
             return
         for part in parts_of(op, self.level):
-            self._loop_of(op, part)
+            if part.adds and self.mask is None and self.level is not None and self.level.unrolled > 1:
+                self._joined_loop(op, part)
+            else:
+                self._loop_of(op, part)
 
     def _loop_of(self, op: k.For, part: Part) -> None:
         """A loop that computes some of the results of a loop."""
@@ -453,8 +470,7 @@ class Body:
         index, last = op.body.block.arguments[0], k.yielded(op.body.block)
         carried = [op.body.block.arguments[1 + at] for at in part.results]
         type = type_of(k.dtype_of(index))
-        note = UNROLLED if part.adds and squares is None and self.level is not None and self.level.unrolled > 1 else ""
-        with self.code.counting(type, lower, upper, step, wraps, note) as loop:
+        with self.code.counting(type, lower, upper, step, wraps) as loop:
             nodes = [loop.hand(self.type(value), start) for value, start in zip(carried, starts, strict=True)]
             loop.run()
             given, columns = nodes, dict[int, list[str]]()
@@ -470,6 +486,40 @@ class Body:
             loop.give(given)
         self.names.update(zip((op.outputs[at] for at in part.results), nodes, strict=True))
         return nodes
+
+    def _joined_loop(self, op: k.For, part: Part) -> None:
+        """A loop that adds products, some iterations of which LLVM joins: loads go along streams."""
+        code, (index, *carried), last = self.code, op.body.block.arguments, k.yielded(op.body.block)
+        type, lower, upper, step = type_of(k.dtype_of(index)), *map(self.scalar, (op.lower, op.upper, op.step))
+        count = difference(sum_of(op.upper), sum_of(op.lower)) if step == "1" else None
+        streams = streams_of(op, part.ops, self.forms) if step == "1" else []
+        bases = [self._base_of(stream, type, lower) for stream in streams]
+        first, bound = (lower, upper) if count is None else ("0", str(count))
+        with code.counting(type, first, bound, step, wraps=count is None, note=UNROLLED) as loop:
+            nodes = [loop.hand(self.type(carried[at]), self.formed(op.start[at], self.forms[carried[at]])) for at in part.results]
+            pointers = [loop.hand("ptr", base) for base in bases]
+            loop.run()
+            self.names[index] = loop.counter if first == lower else code.set(f"add {type} {lower}, {loop.counter}")
+            self.names.update(zip((carried[at] for at in part.results), nodes, strict=True))
+            for stream, pointer in zip(streams, pointers, strict=True):
+                self.streams |= {(stream.memory, at): (pointer, place) for at, place in stream.places.items()}
+            self.ops(part.ops)
+            self.streams.clear()
+            moved = [
+                code.set(f"getelementptr {memory_type(stream.dtype)}, ptr {pointer}, i64 {stream.step}")
+                for stream, pointer in zip(streams, pointers, strict=True)
+            ]
+            loop.give([*(self.formed(last[at], self.forms[carried[at]]) for at in part.results), *moved])
+        self.names.update(zip((op.outputs[at] for at in part.results), nodes, strict=True))
+
+    def _base_of(self, stream: Stream, type: str, lower: str) -> str:
+        """The address of a stream in the first iteration."""
+        code, terms = self.code, [(self.scalar(term), factor) for term, factor in stream.terms.items()]
+        total = str(stream.constant)
+        for value, factor in [*terms, (lower, stream.step)]:
+            total = code.set(f"add {type} {total}, {code.set(f'mul {type} {value}, {factor}')}")
+        at = total if type == "i64" else code.set(f"zext {type} {total} to i64")
+        return code.set(f"getelementptr {memory_type(stream.dtype)}, ptr {self.names[stream.memory]}, i64 {at}")
 
     def _turn(self, ops: Iterable[Operation], squares: Squares, turn: int, columns: dict[int, list[str]]) -> None:
         """An iteration of a square. `columns`: those of the squares that were loaded."""

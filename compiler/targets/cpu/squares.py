@@ -30,7 +30,7 @@ ITEM = 4
 _PURE = k.Constant | k.Scalar | k.Call | k.Load | k.LoadShared | k.MultiplyAdd
 
 #: a number as a sum: a constant, and values with their factors
-_Sum = tuple[int, dict[Value, int]]
+Sum = tuple[int, dict[Value, int]]
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def squares_of(op: k.For, forms: Forms) -> Squares | None:
         return None
     if not all(isinstance(inner, k.Constant | k.Scalar | k.Call | k.Load | k.LoadShared | k.Yield) for inner in ops):
         return None
-    count = _difference(_sum(op.upper), _sum(op.lower))
+    count = difference(sum_of(op.upper), sum_of(op.lower))
     groups = _groups([inner for inner in ops if isinstance(inner, k.Load)], body.arguments[0], forms)
     if count is None or not 1 <= len(groups) <= MOST_SQUARES:
         return None
@@ -122,7 +122,7 @@ def _groups(loads: list[k.Load], index: Value | None, forms: Forms) -> list[tupl
         dtype, stride = k.dtype_of(load.output), forms[at].stride
         if stride in (None, 0, 1) or dtype.kind == BOOL or dtype.itemsize != ITEM:
             continue
-        constant, terms = _sum(at)
+        constant, terms = sum_of(at)
         factor = 1 if index is None else terms.pop(index, 0)
         if not 1 <= factor <= forms.width:
             continue
@@ -142,7 +142,7 @@ def woven_stores(ops: Sequence[Operation], forms: Forms) -> dict[k.Store, list[k
             pending = pending if isinstance(op, k.Constant | k.Scalar) else []
             continue
         value, memory, index = op.operands
-        apart, (constant, terms), dtype = forms[index].stride, _sum(index), k.dtype_of(value)
+        apart, (constant, terms), dtype = forms[index].stride, sum_of(index), k.dtype_of(value)
         key = memory, apart, dtype.name, frozenset(terms.items())
         pending = [*(pending if expected == (key, constant) else []), op]
         expected = key, constant + 1
@@ -166,26 +166,26 @@ def store_woven(code: Code, first: str, columns: Sequence[str], dtype: DType, la
         code.do(f"store {wide} {woven}, ptr {at}, align {dtype.itemsize}")
 
 
-def _sum(value: Value) -> _Sum:
+def sum_of(value: Value) -> Sum:
     """A number as a sum, modulo its type."""
     op = value.defining_op
     if isinstance(op, k.Constant):
         return op.bits, {}
     if isinstance(op, k.Scalar) and op.primitive.name == "add":
-        (a, x), (b, y) = (_sum(operand) for operand in op.operands)
+        (a, x), (b, y) = (sum_of(operand) for operand in op.operands)
         total = defaultdict(int, x)
         for term, factor in y.items():
             total[term] += factor
         return a + b, dict(total)
     if isinstance(op, k.Scalar) and op.primitive.name == "multiply":
-        (a, x), (b, y) = (_sum(operand) for operand in op.operands)
+        (a, x), (b, y) = (sum_of(operand) for operand in op.operands)
         if not x or not y:
             factor, (constant, terms) = (a, (b, y)) if not x else (b, (a, x))
             return constant * factor, {term: each * factor for term, each in terms.items()}
     return 0, {value: 1}
 
 
-def _difference(x: _Sum, y: _Sum) -> int | None:
+def difference(x: Sum, y: Sum) -> int | None:
     """x - y if it is known and not negative."""
     return x[0] - y[0] if x[1] == y[1] and x[0] >= y[0] else None
 
