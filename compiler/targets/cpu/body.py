@@ -35,7 +35,7 @@ from .squares import (
     sum_of,
     woven_stores,
 )
-from .streams import Stream, streams_of
+from .streams import Stream, distance_of, streams_of
 
 #: ops on integers of which results of constants are constants
 _FOLDED = {"add": operator.add, "multiply": operator.mul, "and": operator.and_}
@@ -297,6 +297,8 @@ class Body:
         if one_place or (stride == 1 and self.mask is None):
             at = self.address(memory, index, memory_type(dtype))
             self.code.do(f"store {wide} {given}, ptr {at}, align {dtype.itemsize}")
+            if not one_place and self.level is not None and self.level.prefetches:
+                self._ask_ahead(op, at, memory_type(dtype))
         elif stride == 1 and self._has_lanes(memory, index):
             at = self.address(memory, index, memory_type(dtype))
             old = self.code.set(f"load {wide}, ptr {at}, align {dtype.itemsize}")
@@ -307,6 +309,13 @@ class Body:
             self.code.do(f"call void @{name}({wide} {given}, {at}, {mask})")
 
     store_shared = store
+
+    def _ask_ahead(self, op: k.Store | k.StoreShared, at: str, type: str) -> None:
+        """Asks caches for the place of a store in the next iteration of the outermost loop with a barrier."""
+        apart = 0 if isinstance(op, k.StoreShared) else distance_of(op)
+        if apart:
+            following = self.code.set(f"getelementptr {type}, ptr {at}, i64 {apart}")
+            self.code.do(f"call void @llvm.prefetch.p0(ptr {following}, i32 1, i32 3, i32 1)")
 
     def load_vector(self, op: k.LoadVector) -> None:
         at, align = self._group(op.binding, op.index, op.output), k.dtype_of(op.output).itemsize

@@ -14,7 +14,7 @@ from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.kernel import dialect as k
 from orchestrion.schema.dtypes import DType
 
-from .forms import Forms
+from .forms import Forms, has_barrier
 from .squares import sum_of
 
 _LOADS = k.Load | k.LoadShared | k.LoadLanes | k.LoadSharedLanes
@@ -53,6 +53,22 @@ def streams_of(loop: k.For, ops: Sequence[Operation], forms: Forms) -> list[Stre
         stream = found.setdefault(key, Stream(memory, dtype, constant, terms, step, {}))
         stream.places[at] = _signed(constant - stream.constant, bits)
     return list(found.values())
+
+
+def distance_of(store: k.Store) -> int:
+    """Elements from the place of a store to its place in the next iteration of the innermost loop with a barrier; 0 if
+    there is none, or if that is not known.
+    """
+    _, terms = sum_of(store.operands[2])
+    loop = store.parent_op
+    while loop is not None:
+        if isinstance(loop, k.For) and has_barrier(loop):
+            step = loop.step.defining_op
+            factor = terms.get(loop.body.block.arguments[0], 0)
+            bits = k.dtype_of(store.operands[2]).bits
+            return _signed(factor * step.bits, bits) if isinstance(step, k.Constant) else 0
+        loop = loop.parent_op
+    return 0
 
 
 def _signed(number: int, bits: int) -> int:
