@@ -131,7 +131,7 @@ def test_convolutions(size: int, channels: int, kernel: int, stride: int, dilati
             main = vm.load(
                 compiler.compile(lowered, targets=["cpu"], target_cpu=level.name), device="cpu", allow_native_code=True
             ).main
-        except vm.NoProgram:
+        except vm.errors.NoProgram:
             continue
         np.testing.assert_array_equal(main(x, w), want)
 

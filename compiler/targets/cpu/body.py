@@ -498,18 +498,20 @@ class Body:
 
     def _joined_loop(self, op: k.For, part: Part) -> None:
         """A loop that adds products, some iterations of which LLVM joins: loads go along streams."""
-        code, (index, *carried), last = self.code, op.body.block.arguments, k.yielded(op.body.block)
-        type, lower, upper, step = type_of(k.dtype_of(index)), *map(self.scalar, (op.lower, op.upper, op.step))
+        code, index, last = self.code, op.body.block.arguments[0], k.yielded(op.body.block)
+        carried = {op.body.block.arguments[1 + at]: at for at in part.results}
+        type, (lower, upper, step) = type_of(k.dtype_of(index)), map(self.scalar, (op.lower, op.upper, op.step))
         count = difference(sum_of(op.upper), sum_of(op.lower)) if step == "1" else None
         streams = streams_of(op, part.ops, self.forms) if step == "1" else []
         bases = [self._base_of(stream, type, lower) for stream in streams]
         first, bound = (lower, upper) if count is None else ("0", str(count))
         with code.counting(type, first, bound, step, wraps=count is None, note=UNROLLED) as loop:
-            nodes = [loop.hand(self.type(carried[at]), self.formed(op.start[at], self.forms[carried[at]])) for at in part.results]
+            for value, at in carried.items():
+                self.names[value] = loop.hand(self.type(value), self.formed(op.start[at], self.forms[value]))
+                self.names[op.outputs[at]] = self.names[value]
             pointers = [loop.hand("ptr", base) for base in bases]
             loop.run()
             self.names[index] = loop.counter if first == lower else code.set(f"add {type} {lower}, {loop.counter}")
-            self.names.update(zip((carried[at] for at in part.results), nodes, strict=True))
             for stream, pointer in zip(streams, pointers, strict=True):
                 self.streams |= {(stream.memory, at): (pointer, place) for at, place in stream.places.items()}
             self.ops(part.ops)
@@ -518,8 +520,7 @@ class Body:
                 code.set(f"getelementptr {memory_type(stream.dtype)}, ptr {pointer}, i64 {stream.step}")
                 for stream, pointer in zip(streams, pointers, strict=True)
             ]
-            loop.give([*(self.formed(last[at], self.forms[carried[at]]) for at in part.results), *moved])
-        self.names.update(zip((op.outputs[at] for at in part.results), nodes, strict=True))
+            loop.give([*(self.formed(last[at], self.forms[value]) for value, at in carried.items()), *moved])
 
     def _base_of(self, stream: Stream, type: str, lower: str) -> str:
         """The address of a stream in the first iteration."""

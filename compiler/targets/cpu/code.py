@@ -13,7 +13,11 @@ UNROLLED: Final = "!2"
 def notes(unrolled: int) -> str:
     """The metadata of a text that the notes of loops name. `unrolled`: iterations that LLVM joins."""
     rolled = '!0 = distinct !{!0, !1}\n!1 = !{!"llvm.loop.unroll.disable"}'
-    return rolled if unrolled == 1 else f'{rolled}\n!2 = distinct !{{!2, !3}}\n!3 = !{{!"llvm.loop.unroll.count", i32 {unrolled}}}'
+    return (
+        rolled
+        if unrolled == 1
+        else f'{rolled}\n!2 = distinct !{{!2, !3}}\n!3 = !{{!"llvm.loop.unroll.count", i32 {unrolled}}}'
+    )
 
 
 @dataclass(slots=True)
@@ -96,7 +100,9 @@ class Code:
         """
         loop = Loop(self, type, upper)
         yield loop.open(lower)
-        loop.close(f"add {'' if wraps else 'nuw '}{type} {loop.counter}, {step}", f", !llvm.loop {note}" if note else "")
+        loop.close(
+            f"add {'' if wraps else 'nuw '}{type} {loop.counter}, {step}", f", !llvm.loop {note}" if note else ""
+        )
 
 
 class Loop:

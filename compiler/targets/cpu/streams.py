@@ -22,9 +22,9 @@ _LOADS = k.Load | k.LoadShared | k.LoadLanes | k.LoadSharedLanes
 
 @dataclass(frozen=True)
 class Stream:
-    """Loads of elements of a type from `memory`. The first iteration has its base at the place `constant` plus the values of `terms` times
-    their factors plus `step` times the lower bound; `step`: elements from one iteration to the next. `places`: index
-    of a load -> elements behind the base.
+    """Loads of elements of a type from `memory`. The place of its base in the first iteration is `constant`, plus the
+    values of `terms` times their factors, plus `step` times the lower bound. `step`: elements from one iteration to the
+    next; `places`: index of a load -> elements behind the base.
     """
 
     memory: Value
