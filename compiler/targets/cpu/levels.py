@@ -56,7 +56,7 @@ LEVELS: Final[dict[str, Level]] = {
         Level("x86-64-v4-vnni", "x86-64", _X86, "x86-64-v4", "+avx512vnni", 16, masks=True, scales=True,
               byte_products="vnni", base="x86-64-v4"),
         Level("x86-64-v4", "x86-64", _X86, "x86-64-v4", "", 16, masks=True, scales=True, byte_products="pairs"),
-        Level("x86-64-v3", "x86-64", _X86, "x86-64-v3", "", 8, registers=16, unrolled=8, prefetches=True,
+        Level("x86-64-v3", "x86-64", _X86, "x86-64-v3", "", 8, registers=16, unrolled=4, prefetches=True,
               byte_products="pairs"),
         Level("x86-64-v2", "x86-64", _X86, "x86-64-v2", "", 4, fused=False, registers=16, byte_products="pairs"),
         Level("aarch64-dotprod", "aarch64", _ARM, "generic", "+neon,+dotprod", 4, byte_products="dotprod",
