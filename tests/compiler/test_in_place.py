@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cpu_devices import code_for
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from stablehlo_text import NAMES, apply, filled, tensor
@@ -57,7 +58,6 @@ def run(name: str, arrays: list[np.ndarray], lines: list[str]) -> np.ndarray:
     """What is in the first binding afterwards."""
     op = lowered(name, arrays, lines)
     entry: Any = op.regions[0].block.first
-    payload = target(name).serialize(op)
     size = tuple(entry.workgroup_size.ints)
     accesses = tuple(("read" if i else "readwrite", x.nbytes) for i, x in enumerate(arrays))
     try:
@@ -66,6 +66,7 @@ def run(name: str, arrays: list[np.ndarray], lines: list[str]) -> np.ndarray:
     except DriverUnavailable as error:
         pytest.skip(str(error))
     with Device.of(backend, policy=Policy(allow_native_code=True)) as device:
+        payload = code_for(device.info, name, op)
         code = device.create_executable(
             device.info.formats[0], memoryview(payload.data), (Entry("f", accesses, 0, size),)
         )

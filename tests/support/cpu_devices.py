@@ -1,8 +1,11 @@
-"""Opens the CPU device for tests, and names its level for the compiler."""
+"""Opens the CPU device for tests, names its level for the compiler, and finds the code that a device runs."""
 
 import pytest
 
+from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.targets.target import Payload, target
 from orchestrion.hal.device import Device
+from orchestrion.hal.device_info import DeviceInfo
 from orchestrion.hal.errors import DriverUnavailable
 from orchestrion.hal.policy import Policy
 from orchestrion.hal.registry import devices_of, load_driver
@@ -29,3 +32,10 @@ def best_level() -> tuple[str, ...]:
     except DriverUnavailable:
         return ()
     return (info.version,)
+
+
+def code_for(info: DeviceInfo, name: str, executable: Operation) -> Payload:
+    """The code of an executable of a target for a device: for processors, that of their level."""
+    return (
+        target(name).payloads(executable, (info.version,))[0] if name == "cpu" else target(name).serialize(executable)
+    )

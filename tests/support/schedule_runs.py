@@ -12,6 +12,7 @@ from shutil import which
 from typing import Any
 
 import numpy as np
+from cpu_devices import code_for
 from structured_bodies import Array, Case
 
 from orchestrion.compiler.errors import CompileError
@@ -128,7 +129,7 @@ class Judge:
             lower_entry(entry, target(name).row(machine))
         except Exception as error:
             raise Wrong(f"not lowered: {type(error).__name__}: {error}") from error
-        payload = target(name).serialize(module.block.first)
+        payload = code_for(self.device(name).info, name, module.block.first)
         if name == "spirv":
             _validate(payload.data)
         return self._dispatched(case, _chosen(entry, case.symbols), name, payload.data)

@@ -21,7 +21,7 @@ from . import llvm_child
 from .code import notes
 from .entry import EntryText
 from .functions import Functions
-from .levels import LEVELS, Level, levels_named
+from .levels import LEVELS, Level, host_levels, levels_named
 from .linker import LinkError, link
 
 MACHINES = {
@@ -104,8 +104,8 @@ class CpuTarget(KernelTarget):
         return few if rows < PACKED_ROWS else ""
 
     def serialize(self, executable: Operation) -> Payload:
-        """The image for the best level of the host."""
-        return self.payloads(executable)[0]
+        """The image for the best level of the host's architecture."""
+        return self.payloads(executable, host_levels()[:1])[0]
 
     def payloads(self, executable: Operation, processors: Sequence[str] = ()) -> list[Payload]:
         """An image for each level; without names, for those of the host's architecture."""
