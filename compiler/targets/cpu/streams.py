@@ -59,16 +59,13 @@ def distance_of(store: k.Store) -> int:
     """Elements from the place of a store to its place in the next iteration of the innermost loop with a barrier; 0 if
     there is none, or if that is not known.
     """
-    _, terms = sum_of(store.operands[2])
-    loop = store.parent_op
-    while loop is not None:
-        if isinstance(loop, k.For) and has_barrier(loop):
-            step = loop.step.defining_op
-            factor = terms.get(loop.body.block.arguments[0], 0)
-            bits = k.dtype_of(store.operands[2]).bits
-            return _signed(factor * step.bits, bits) if isinstance(step, k.Constant) else 0
-        loop = loop.parent_op
-    return 0
+    loops = (op for op in store.enclosing() if isinstance(op, k.For) and has_barrier(op))
+    loop = next(loops, None)
+    step = None if loop is None else loop.step.defining_op
+    if loop is None or not isinstance(step, k.Constant):
+        return 0
+    _, terms = sum_of(store.index)
+    return _signed(terms.get(loop.body.block.arguments[0], 0) * step.bits, k.dtype_of(store.index).bits)
 
 
 def _signed(number: int, bits: int) -> int:
