@@ -8,7 +8,7 @@ results are selected.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Container, Iterable, MutableMapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, MutableMapping, Sequence
 from functools import partial, reduce
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
@@ -24,6 +24,7 @@ from .levels import Level
 from .loop_parts import Part, parts_of
 from .masks import all_of, any_of
 from .neighbours import Guard, chosen_base, is_near, load_apart, load_guarded
+from .row_prefetches import Ahead, ask_for
 from .scalars import instruction, literal, memory_type, splat, suffix, type_of
 from .scale import scaled
 from .squares import Squares, load_square, squares_of, store_woven, straight_squares, woven_stores
@@ -36,7 +37,8 @@ Callee = Callable[[k.Call, int], str]
 
 class Body:
     """The code of ops. `names`: value -> name of the scalar, vector or address. `callee`: finds functions. `level`:
-    None for code without vectors of its own. `sizes`: values of dynamic sizes, which LLVM would move into loops.
+    None for code without vectors of its own. `sizes`: values of dynamic sizes, which LLVM would move into loops;
+    `prefetches`: loads that ask for other memory.
     """
 
     def __init__(
@@ -45,6 +47,7 @@ class Body:
         self.code, self.forms, self.callee, self.level = code, forms, callee, level
         self.names, self.width = names, forms.width
         self.sizes: Container[Value] = ()
+        self.prefetches: Mapping[Operation, Sequence[Ahead]] = {}
         self.mask: str | None = None
 
     # values
@@ -217,6 +220,8 @@ class Body:
         elif stride == 0 or (stride == 1 and (self.mask is None or self._has_lanes(memory, index))):
             at = self.address(memory, index, memory_type(dtype))
             found = self.code.set(f"load {wide}, ptr {at}, align {dtype.itemsize}")
+            for ahead in self.prefetches.get(op, ()) if lanes > 1 else ():
+                ask_for(self.code, self.address(ahead.memory, index, f"[{ahead.itemsize} x i8]"), ahead, lanes)
         else:
             found = self._gathered(memory, index, dtype)
         self.names[op.output] = self.flag(found, dtype, lanes)

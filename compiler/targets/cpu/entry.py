@@ -24,6 +24,7 @@ from .body import Body, Callee
 from .code import Code
 from .forms import Forms
 from .levels import Level
+from .row_prefetches import row_prefetches
 from .scalars import literal, memory_type, type_of
 from .workgroup import Segment, WorkgroupOps
 
@@ -44,6 +45,7 @@ class EntryText(WorkgroupOps):
         self.code = Code()
         self.stack = 0
         self.sizes = _dynamic_sizes(block)
+        self.prefetches = row_prefetches(block) if level.prefetches else {}
 
     def text(self) -> str:
         """The function."""
@@ -89,7 +91,7 @@ class EntryText(WorkgroupOps):
 
     def _body(self, forms: Forms, names: MutableMapping[Value, str], level: Level | None = None) -> Body:
         body = Body(self.code, forms, names, self.callee, level)
-        body.sizes = self.sizes
+        body.sizes, body.prefetches = self.sizes, self.prefetches
         return body
 
     def _common(self, op: Operation) -> None:

@@ -27,6 +27,8 @@ class Level:
     fused: bool = True
     #: an instruction multiplies by a power of two and rounds once
     scales: bool = False
+    #: passes over rows ask for memory that is needed next
+    prefetches: bool = False
     #: an instruction tells whether a condition holds in all lanes, and branches on it save more than they cost
     asks: bool = False
     #: vectors that the processor holds
@@ -57,7 +59,7 @@ LEVELS: Final[dict[str, Level]] = {
               byte_products="vnni", base="x86-64-v4"),
         Level("x86-64-v4", "x86-64", _X86, "x86-64-v4", "", 16, masks=True, scales=True, byte_products="pairs"),
         Level("x86-64-v3", "x86-64", _X86, "x86-64-v3", "", 8, registers=16, copies=4, asks=True,
-              byte_products="pairs"),
+              prefetches=True, byte_products="pairs"),
         Level("x86-64-v2", "x86-64", _X86, "x86-64-v2", "", 4, fused=False, registers=16, byte_products="pairs"),
         Level("aarch64-dotprod", "aarch64", _ARM, "generic", "+neon,+dotprod", 4, byte_products="dotprod",
               base="aarch64"),
