@@ -345,11 +345,11 @@ class WorkgroupOps(ABC):
         loops = [op for op in ops if isinstance(op, k.For) and op.start]
         inner = [op for loop in loops for op in loop.walk()]
         plain = not (best.gathers or best.masked or best.shuffled) and len(inner) <= MOST_INTERLEAVED
-        joined = self.joins and any(isinstance(op, k.Call) for op in ops)
-        if not plain or not (loops or joined or self.place is None):
+        calls = self.joins and any(isinstance(op, k.Call) for op in (*ops, *inner))
+        if not plain or not (loops or calls or self.place is None):
             return [best]
         sums = max((len(loop.start) for loop in loops), default=MOST_SUMS)
-        counts = [count for count in INTERLEAVED if count <= 4 or count * sums <= MOST_SUMS]
+        counts = [count for count in INTERLEAVED if count <= 4 or (count * sums <= MOST_SUMS and not calls)]
         wider = (self._visited(count * best.width, ops, kept) for count in counts)
         fitting = (forms for forms in wider if not (self.size % forms.width or forms.gathers or forms.masked))
         wide = next(fitting, None)
