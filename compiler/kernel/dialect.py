@@ -69,8 +69,7 @@ def shared_shape(type: Type) -> tuple[int, DType] | None:
 def _shape(type: Type, name: str) -> tuple[int, DType] | None:
     count, _, dtype = type.body.partition("x") if isinstance(type, DialectType) and type.name == name else ("", "", "")
     element = BY_NAME.get(dtype)
-    known = element is not None and element.computed
-    return (int(count), BY_NAME[dtype]) if count.isdecimal() and int(count) and known else None
+    return (int(count), element) if element and element.computed and count.isdecimal() and int(count) else None
 
 
 def vector_type(count: int, dtype: str) -> DialectType:
@@ -96,8 +95,7 @@ def is_carried(type: Type) -> bool:
 
 def dtype_of(value: Value) -> DType:
     """The element type of a scalar, a vector or a shared array."""
-    type = value.type
-    found = BY_NAME.get(type.name) if isinstance(type, ScalarType) else None
+    found = BY_NAME.get(value.type.name) if isinstance(value.type, ScalarType) else None
     return _parts(value)[1] if found is None else found
 
 
@@ -267,6 +265,15 @@ class Scale(_OnFloats):
     x = operand(is_scalar)
     exponent = operand(is_scalar)
     output = result(is_scalar)
+    traits = PURE
+
+
+class Everywhere(Operation):
+    """Whether a condition holds in all invocations that run together, so that their code may rely on it."""
+
+    name = "kernel.everywhere"
+    condition = operand(is_condition)
+    output = result(is_condition)
     traits = PURE
 
 
@@ -587,7 +594,7 @@ DIALECT = Dialect(
     [
         WorkgroupId, LocalId, Parameter, Constant, Load, LoadVector, LoadLanes, LoadBytes, Store, StoreVector,
         StoreBits, Shared, LoadShared, StoreShared, LoadSharedLanes, StoreSharedLanes, Prefetch, Barrier, Vector, Lanes,
-        MultiplyAdd, Scale, ByteOffset, MultiplyAddBytes, MultiplyAddPairs, HasPairProducts, Transpose, Call, For,
-        While, If, Yield, Return, *SCALARS.values(),
+        MultiplyAdd, Scale, Everywhere, ByteOffset, MultiplyAddBytes, MultiplyAddPairs, HasPairProducts, Transpose,
+        Call, For, While, If, Yield, Return, *SCALARS.values(),
     ],
 )  # fmt: skip

@@ -48,6 +48,12 @@ class Emitter(ABC, Generic[V]):
         """
         return [self.select(condition, x, y) for x, y in zip(yes(), no(), strict=True)]
 
+    def everywhere(self, condition: V, yes: Callable[[], Sequence[V]], no: Callable[[], Sequence[V]]) -> list[V]:
+        """The values of `no`, which are those of `yes` wherever the condition holds. An emitter that `asks` whether it
+        holds in all invocations that run together uses `yes` then, which is shorter.
+        """
+        return list(no())
+
     @abstractmethod
     def loop(self, count: V, start: Sequence[V], body: Callable[[Sequence[V]], Sequence[V]]) -> list[V]:
         """Applies `body` `count` times to the carried values. `count`: an i32, not negative."""
@@ -65,9 +71,10 @@ class Emitter(ABC, Generic[V]):
         Raises UnsupportedScalar if the op has no lowering for these types.
         """
 
-    #: whether `fused` rounds once, and `scale` is an op
+    #: whether `fused` rounds once, `scale` is an op, and `everywhere` uses both functions
     fuses = False
     scales = False
+    asks = False
 
     def fused(self, x: V, y: V, z: V) -> V:
         """x * y + z of floats, rounded once if the emitter `fuses`, else after the product and after the sum."""

@@ -310,6 +310,13 @@ class KernelBuilder(LoweringEmitter[Value]):
         self.begin_else(branch, yes())
         return self.end_if(branch, no())
 
+    def everywhere(
+        self, condition: Value, yes: Callable[[], Sequence[Value]], no: Callable[[], Sequence[Value]]
+    ) -> list[Value]:
+        if not self.asks:
+            return super().everywhere(condition, yes, no)
+        return self.branch(self.insert(k.Everywhere([condition], [scalar("i1")])).result, yes, no)
+
     def loop(
         self, count: Value, start: Sequence[Value], body: Callable[[Sequence[Value]], Sequence[Value]]
     ) -> list[Value]:
@@ -515,14 +522,14 @@ class FunctionBody:
 
 
 @lru_cache(maxsize=512)
-def body_of(function: Function, fuses: bool = False, scales: bool = False) -> FunctionBody:
-    """The body of a function, in primitives, and in `kernel.multiply_add` and `kernel.scale` if the target `fuses` and
-    `scales`. The result is cached and must not be changed.
+def body_of(function: Function, fuses: bool = False, scales: bool = False, asks: bool = False) -> FunctionBody:
+    """The body of a function, in primitives, and in `kernel.multiply_add`, `kernel.scale` and `kernel.everywhere` if
+    the target `fuses`, `scales` and `asks`. The result is cached and must not be changed.
     """
     given = [scalar(dtype) for dtype, bits in zip(function.operands, function.constants, strict=True) if bits is None]
     block = Block(given)
     builder, parameters = KernelBuilder(block), iter(block.arguments)
-    builder.fuses, builder.scales = fuses, scales
+    builder.fuses, builder.scales, builder.asks = fuses, scales, asks
     operands: list[Value] = []
     for dtype, bits in zip(function.operands, function.constants, strict=True):
         operands.append(next(parameters) if bits is None else builder.bits(bits, dtype))

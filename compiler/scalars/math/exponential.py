@@ -1,11 +1,14 @@
 """e^x and its kin: exponential, exponential_minus_one, logistic, tanh.
 
 x = k ln 2 + r with |r| <= ln(2) / 2; e^r is a polynomial, 2^k goes into the exponent bits in two steps, so that
-results at both ends of the range are rounded once. Source of the scheme: J.-M. Muller, "Elementary Functions", ch. 11.
+results at both ends of the range are rounded once. One step is enough where no result is near them. Source of the
+scheme: J.-M. Muller, "Elementary Functions", ch. 11.
 """
 
+import math
+
 from .coefficients_generated import TABLES, Table
-from .number import Number, polynomial, power_of_two, scale, select, sign_of, with_sign
+from .number import Number, everywhere, polynomial, power_of_two, scale, scale_normal, select, sign_of, with_sign
 
 VANISHING = 60
 
@@ -32,6 +35,18 @@ def change_of(r: Number, rest: Number, table: Table) -> Number:
 
 def exponential_of(x: Number, table: Table, low: Number | None = None) -> Number:
     """e^(x + low), from 0 to inf."""
+    if not x.emitter.asks:
+        return _exponential_anywhere(x, table, low)
+
+    def normal() -> Number:
+        k, r, rest = reduce_exponent(x, table, low)
+        return scale_normal(change_of(r, rest, table) + 1.0, k)
+
+    most = (x.format.bias - 2) * math.log(2.0)  # the result and all steps are normal numbers
+    return everywhere(abs(x) < most, normal, lambda: _exponential_anywhere(x, table, low))
+
+
+def _exponential_anywhere(x: Number, table: Table, low: Number | None) -> Number:
     clamped = select(x > table.exp_most, x.constant(table.exp_most), x)
     clamped = select(clamped < table.exp_least, x.constant(table.exp_least), clamped)
     kept = None if low is None else select(clamped.equals(x), low, 0.0)

@@ -199,6 +199,13 @@ def branch(condition: Number, yes: Callable[[], Sequence[Number]], no: Callable[
     return [Number(emitter, value) for value in values]
 
 
+def everywhere(condition: Number, yes: Callable[[], Number], no: Callable[[], Number]) -> Number:
+    """The number of `no`, which is that of `yes` wherever the condition holds; `yes` is shorter."""
+    emitter = condition.emitter
+    (value,) = emitter.everywhere(condition.value, lambda: [yes().value], lambda: [no().value])
+    return Number(emitter, value)
+
+
 def loop(count: Number, start: Sequence[Number], body: Callable[[Sequence[Number]], Sequence[Number]]) -> list[Number]:
     """Apply `body` `count` times (an i32, per lane) to the carried numbers."""
     emitter = count.emitter
@@ -220,6 +227,11 @@ def polynomial(x: Number, coefficients: Sequence[float]) -> Number:
 def power_of_two(exponent: Number, format: Format) -> Number:
     """2^exponent for a signed integer exponent in the normal range of the format."""
     return ((exponent + format.bias) << format.fraction_bits).bits_as(format.name)
+
+
+def scale_normal(x: Number, exponent: Number) -> Number:
+    """x * 2^exponent, of a signed integer exponent and a normal product of a normal number."""
+    return (x.bits() + (exponent << x.format.fraction_bits).bits()).bits_as(x.dtype)
 
 
 def scale(x: Number, exponent: Number) -> Number:

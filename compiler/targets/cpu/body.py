@@ -8,7 +8,7 @@ results are selected.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Container, Iterable, MutableMapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, MutableMapping, Sequence
 from functools import partial, reduce
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
@@ -22,7 +22,9 @@ from .code import UNROLLED, Code
 from .forms import Form, Forms
 from .levels import Level
 from .loop_parts import Part, parts_of
+from .masks import all_of, any_of
 from .neighbours import Guard, chosen_base, is_near, load_apart, load_guarded
+from .row_prefetches import Ahead, ask_for
 from .scalars import instruction, literal, memory_type, splat, suffix, type_of
 from .scale import scaled
 from .squares import (
@@ -45,7 +47,8 @@ Callee = Callable[[k.Call, int], str]
 
 class Body:
     """The code of ops. `names`: value -> name of the scalar, vector or address. `callee`: finds functions. `level`:
-    None for code without vectors of its own. `sizes`: values of dynamic sizes, which LLVM would move into loops.
+    None for code without vectors of its own. `sizes`: values of dynamic sizes, which LLVM would move into loops;
+    `prefetches`: loads that ask for other memory.
     """
 
     def __init__(
@@ -54,6 +57,7 @@ class Body:
         self.code, self.forms, self.callee, self.level = code, forms, callee, level
         self.names, self.width = names, forms.width
         self.sizes: Container[Value] = ()
+        self.prefetches: Mapping[Operation, Sequence[Ahead]] = {}
         self.streams: dict[tuple[Value, Value], tuple[str, int]] = {}
         self.mask: str | None = None
 
@@ -230,6 +234,8 @@ class Body:
         elif stride == 0 or (stride == 1 and (self.mask is None or self._has_lanes(memory, index))):
             at = self.address(memory, index, memory_type(dtype))
             found = self.code.set(f"load {wide}, ptr {at}, align {dtype.itemsize}")
+            for ahead in self.prefetches.get(op, ()) if lanes > 1 else ():
+                ask_for(self.code, self.address(ahead.memory, index, f"[{ahead.itemsize} x i8]"), ahead, lanes)
         else:
             found = self._gathered(memory, index, dtype)
         self.names[op.output] = self.flag(found, dtype, lanes)
@@ -413,6 +419,13 @@ class Body:
         x, exponent = (self.vector(value) if lanes > 1 else self.scalar(value) for value in op.operands)
         self.names[op.output] = scaled(self.code, x, exponent, dtype, lanes)
 
+    def everywhere(self, op: k.Everywhere) -> None:
+        assert self.level is not None, "functions have a level"
+        lanes = self.width if self.forms[op.condition].stride is None else 1
+        test = op.condition.defining_op
+        bits = k.dtype_of(test.operands[0]).bits if isinstance(test, k.Scalar) else 32
+        self.names[op.output] = all_of(self.code, self.vector(op.condition), lanes, bits, 32 * self.level.lanes // bits)
+
     def byte_offset(self, op: k.ByteOffset) -> None:
         signed = self.level is None or self.level.byte_products != "vnni"
         self.names[op.output] = "0" if signed else str(0x80808080)
@@ -542,11 +555,6 @@ class Body:
                 columns[place.square] = self._columns(op, place.first)
             self.names[op.output] = columns[place.square][place.first + place.step * turn]
 
-    def _any(self, mask: str) -> str:
-        """Whether any lane is in a mask. In a function, lanes that do not need its result may be poison."""
-        mask = self.code.set(f"freeze <{self.width} x i1> {mask}")
-        return self.code.set(f"call i1 @llvm.vector.reduce.or.v{self.width}i1(<{self.width} x i1> {mask})")
-
     def _within(self, outer: str | None, mask: str) -> str:
         """The lanes of a mask that are in an outer one. Lanes outside of that may be poison, which `and` would keep."""
         if outer is None:
@@ -568,7 +576,8 @@ class Body:
             self.names[index] = loop.hand(type, lower)
             for value, first, result in zip(carried, firsts, op.outputs, strict=True):
                 self.names[value] = self.names[result] = loop.hand(self.type(value), first)
-            self._while_any(loop.body, loop.done, mask)
+            code.fork(any_of(code, mask, self.width), loop.body, loop.done)
+            code.begin(loop.body)
             self.mask = mask
             self.ops(op.body.block)
             given = []
@@ -579,10 +588,6 @@ class Body:
             inside = code.set(f"icmp ult {type} {following}, {upper}")
             loop.give([self._within(mask, inside), following, *given])
         self.mask = outer
-
-    def _while_any(self, body: str, done: str, mask: str) -> None:
-        self.code.fork(self._any(mask), body, done)
-        self.code.begin(body)
 
     def branch(self, op: k.If) -> None:
         if self.forms[op.condition].stride != 0:
@@ -633,7 +638,7 @@ class Body:
                 continue
             mask = self._within(outer, chosen)
             taken, done, before = code.new("taken"), code.new("done"), code.label
-            code.fork(self._any(mask), taken, done)
+            code.fork(any_of(code, mask, self.width), taken, done)
             code.begin(taken)
             self.mask = mask
             self.ops(arm)

@@ -24,6 +24,7 @@ from .body import Body, Callee
 from .code import ROLLED, Code
 from .forms import Forms
 from .levels import Level
+from .row_prefetches import row_prefetches
 from .scalars import literal, memory_type, type_of
 from .workgroup import Segment, WorkgroupOps
 
@@ -38,13 +39,13 @@ class EntryText(WorkgroupOps):
     """The text of one entry. `function`: its name in the text."""
 
     def __init__(self, function: str, block: Block, signature: Signature, level: Level, callee: Callee) -> None:
-        super().__init__(
-            block, prod(signature.workgroup_size), level.lanes, level.masks, level.versions, level.pair_products
-        )
+        size, flags = prod(signature.workgroup_size), (level.masks, level.versions, level.pair_products, level.asks)
+        super().__init__(block, size, level.lanes, *flags)
         self.function, self.signature, self.level, self.callee = function, signature, level, callee
         self.code = Code()
         self.stack = 0
         self.sizes = _dynamic_sizes(block)
+        self.prefetches = row_prefetches(block) if level.prefetches else {}
 
     def text(self) -> str:
         """The function."""
@@ -90,7 +91,7 @@ class EntryText(WorkgroupOps):
 
     def _body(self, forms: Forms, names: MutableMapping[Value, str], level: Level | None = None) -> Body:
         body = Body(self.code, forms, names, self.callee, level)
-        body.sizes = self.sizes
+        body.sizes, body.prefetches = self.sizes, self.prefetches
         return body
 
     def _common(self, op: Operation) -> None:
@@ -215,7 +216,7 @@ class EntryText(WorkgroupOps):
             width = forms.width
             middle = self._whole(lower, upper, width) if count is None else str(count // width * width)
             if lower != middle:
-                self._count(lower, middle, width, partial(body, forms))
+                self._count(lower, middle, width, partial(body, forms), self._copies(segment))
             lower = middle
         rest = 0 if count is None else count - int(lower)
         if self.masks and ways and rest > 1 and not ways[-1].gathers:
@@ -247,9 +248,14 @@ class EntryText(WorkgroupOps):
         code.jump(done)
         code.begin(done)
 
-    def _count(self, lower: str, upper: str, step: int, body: Callable[[str], None]) -> None:
-        if lower.isdecimal() and upper.isdecimal() and int(upper) - int(lower) <= step:
-            body(lower)
+    def _copies(self, segment: Segment) -> int:
+        """How many iterations of a loop over vectors of invocations are written out."""
+        return 1 if any(isinstance(op, k.For) for top in segment.ops for op in top.walk()) else self.level.copies
+
+    def _count(self, lower: str, upper: str, step: int, body: Callable[[str], None], copies: int = 1) -> None:
+        if lower.isdecimal() and upper.isdecimal() and int(upper) - int(lower) <= copies * step:
+            for number in range(int(lower), int(upper), step):
+                body(str(number))
             return
         with self.code.counting("i64", lower, upper, str(step), wraps=False, note=ROLLED) as loop:
             loop.run()

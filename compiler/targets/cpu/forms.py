@@ -123,6 +123,8 @@ class Forms:
                 self._explicit(op)
             case k.MultiplyAdd() if k.is_vector(op.output.type):
                 self._explicit(op)
+            case k.Everywhere():
+                self.of[op.output] = SAME
             case k.MultiplyAdd() | k.Scale():
                 same = not self.whole_workgroup and all(self[value].stride == 0 for value in op.operands)
                 self.of[op.output] = SAME if same else VARYING

@@ -34,7 +34,7 @@ class Functions:
         return [self._text(function, lanes, name) for (function, lanes), name in self._names.items()]
 
     def _text(self, function: Function, lanes: int, name: str) -> str:
-        body = body_of(function, self.level.fused, self.level.scales)
+        body = body_of(function, self.level.fused, self.level.scales, self.level.asks)
         block, code = body.block, Code()
         forms = Forms(lanes, dict.fromkeys(block.arguments, VARYING))
         forms.visit(block)

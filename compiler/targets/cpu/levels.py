@@ -27,12 +27,16 @@ class Level:
     fused: bool = True
     #: an instruction multiplies by a power of two and rounds once
     scales: bool = False
+    #: passes over rows, and strips of blocks, ask caches for memory that is needed next
+    prefetches: bool = False
+    #: an instruction tells whether a condition holds in all lanes, and branches on it save more than they cost
+    asks: bool = False
     #: vectors that the processor holds
     registers: int = 32
     #: iterations of a loop that adds products in vectors that LLVM joins; 1 for none
     unrolled: int = 1
-    #: places of results are asked of caches a strip before they are written
-    prefetches: bool = False
+    #: iterations of a short loop over the vectors of a workgroup that are written out
+    copies: int = 1
     #: how bytes are multiplied (`byte_products.py`)
     byte_products: str = ""
     #: an instruction adds two products of bf16 to an f32
@@ -56,9 +60,10 @@ LEVELS: Final[dict[str, Level]] = {
         Level("x86-64-v4-vnni", "x86-64", _X86, "x86-64-v4", "+avx512vnni", 16, masks=True, scales=True,
               byte_products="vnni", base="x86-64-v4"),
         Level("x86-64-v4", "x86-64", _X86, "x86-64-v4", "", 16, masks=True, scales=True, byte_products="pairs"),
-        Level("x86-64-v3", "x86-64", _X86, "x86-64-v3", "", 8, registers=16, unrolled=4, prefetches=True,
-              byte_products="pairs"),
-        Level("x86-64-v2", "x86-64", _X86, "x86-64-v2", "", 4, fused=False, registers=16, byte_products="pairs"),
+        Level("x86-64-v3", "x86-64", _X86, "x86-64-v3", "", 8, registers=16, unrolled=4, copies=4, asks=True,
+              prefetches=True, byte_products="pairs"),
+        Level("x86-64-v2", "x86-64", _X86, "x86-64-v2", "", 4, fused=False, registers=16, copies=4, asks=True,
+              prefetches=True, byte_products="pairs"),
         Level("aarch64-dotprod", "aarch64", _ARM, "generic", "+neon,+dotprod", 4, byte_products="dotprod",
               base="aarch64"),
         Level("aarch64", "aarch64", _ARM, "generic", "+neon", 4),

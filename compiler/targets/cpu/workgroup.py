@@ -196,13 +196,21 @@ class WorkgroupOps(ABC):
     number; one loop then runs all invocations of all workgroups, and `skipped` are the ops that compute it.
     `most_lanes`: invocations that may run at once; `masks`: whether also where only some of them access memory,
     `versions`: where it may be that all of them do.
-    `pairs`: whether there are products of pairs; branches on that are left out if not.
+    `pairs`: whether there are products of pairs; branches on that are left out if not. `joins`: whether calls for
+    several vectors at once cost less.
     """
 
     def __init__(
-        self, block: Block, size: int, most_lanes: int, masks: bool, versions: bool = False, pairs: bool = False
+        self,
+        block: Block,
+        size: int,
+        most_lanes: int,
+        masks: bool,
+        versions: bool = False,
+        pairs: bool = False,
+        joins: bool = False,
     ) -> None:
-        self.block, self.size, self.most_lanes, self.pairs = block, size, most_lanes, pairs
+        self.block, self.size, self.most_lanes, self.pairs, self.joins = block, size, most_lanes, pairs, joins
         self.masks, self.versions = masks, versions
         self.place: Value | None
         self.skipped: frozenset[Operation]
@@ -337,10 +345,11 @@ class WorkgroupOps(ABC):
         loops = [op for op in ops if isinstance(op, k.For) and op.start]
         inner = [op for loop in loops for op in loop.walk()]
         plain = not (best.gathers or best.masked or best.shuffled) and len(inner) <= MOST_INTERLEAVED
-        if not plain or not (loops or self.place is None):
+        calls = self.joins and any(isinstance(op, k.Call) for op in (*ops, *inner))
+        if not plain or not (loops or calls or self.place is None):
             return [best]
         sums = max((len(loop.start) for loop in loops), default=MOST_SUMS)
-        counts = [count for count in INTERLEAVED if count <= 4 or count * sums <= MOST_SUMS]
+        counts = [count for count in INTERLEAVED if count <= 4 or (count * sums <= MOST_SUMS and not calls)]
         wider = (self._visited(count * best.width, ops, kept) for count in counts)
         fitting = (forms for forms in wider if not (self.size % forms.width or forms.gathers or forms.masked))
         wide = next(fitting, None)
