@@ -311,6 +311,14 @@ class HasPairProducts(Operation):
     traits = PURE
 
 
+class PrefersPanels(Operation):
+    """Whether processors of the instruction set read the columns of a product of few rows faster from a copy."""
+
+    name = "kernel.prefers_panels"
+    output = result(is_condition)
+    traits = PURE
+
+
 class Transpose(Operation):
     """Lane `i` of vector `j` of the results is lane `j` of vector `i` of as many vectors as they have lanes."""
 
@@ -587,7 +595,7 @@ DIALECT = Dialect(
     [
         WorkgroupId, LocalId, Parameter, Constant, Load, LoadVector, LoadLanes, LoadBytes, Store, StoreVector,
         StoreBits, Shared, LoadShared, StoreShared, LoadSharedLanes, StoreSharedLanes, Prefetch, Barrier, Vector, Lanes,
-        MultiplyAdd, Scale, ByteOffset, MultiplyAddBytes, MultiplyAddPairs, HasPairProducts, Transpose, Call, For,
+        MultiplyAdd, Scale, ByteOffset, MultiplyAddBytes, MultiplyAddPairs, HasPairProducts, PrefersPanels, Transpose, Call, For,
         While, If, Yield, Return, *SCALARS.values(),
     ],
 )  # fmt: skip

@@ -38,9 +38,9 @@ class EntryText(WorkgroupOps):
     """The text of one entry. `function`: its name in the text."""
 
     def __init__(self, function: str, block: Block, signature: Signature, level: Level, callee: Callee) -> None:
-        super().__init__(
-            block, prod(signature.workgroup_size), level.lanes, level.masks, level.versions, level.pair_products
-        )
+        facts = {k.HasPairProducts: level.pair_products, k.PrefersPanels: level.prefers_panels}
+        absent = tuple(fact for fact, holds in facts.items() if not holds)
+        super().__init__(block, prod(signature.workgroup_size), level.lanes, level.masks, level.versions, absent)
         self.function, self.signature, self.level, self.callee = function, signature, level, callee
         self.code = Code()
         self.stack = 0
