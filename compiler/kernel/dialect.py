@@ -529,8 +529,7 @@ class Call(Operation):
     traits = PURE
 
     def check(self) -> Iterator[str]:
-        message = refusal(self.scalar.value, [dtype_of(value) for value in self.values], dtype_of(self.output))
-        if message:
+        if message := refusal(self.scalar.value, [dtype_of(value) for value in self.values], dtype_of(self.output)):
             yield message
         varying = [value for value in self.values if not isinstance(value.defining_op, Constant)]
         if len({length_of(value) for value in (*varying, self.output)}) > 1:
@@ -595,7 +594,7 @@ DIALECT = Dialect(
     [
         WorkgroupId, LocalId, Parameter, Constant, Load, LoadVector, LoadLanes, LoadBytes, Store, StoreVector,
         StoreBits, Shared, LoadShared, StoreShared, LoadSharedLanes, StoreSharedLanes, Prefetch, Barrier, Vector, Lanes,
-        MultiplyAdd, Scale, ByteOffset, MultiplyAddBytes, MultiplyAddPairs, HasPairProducts, PrefersPanels, Transpose, Call, For,
-        While, If, Yield, Return, *SCALARS.values(),
+        MultiplyAdd, Scale, ByteOffset, MultiplyAddBytes, MultiplyAddPairs, HasPairProducts, PrefersPanels,
+        Transpose, Call, For, While, If, Yield, Return, *SCALARS.values(),
     ],
 )  # fmt: skip

@@ -28,8 +28,8 @@ from orchestrion.compiler.kernel.panels.attention import AttentionBlock
 from orchestrion.compiler.kernel.panels.bytes import BytePanelDot
 from orchestrion.compiler.kernel.panels.dot import PanelDot
 from orchestrion.compiler.kernel.panels.lane_sums import LaneSumDot
-from orchestrion.compiler.kernel.panels.pairs import PairPanelDot
 from orchestrion.compiler.kernel.panels.lines import LineDot, copies_lines
+from orchestrion.compiler.kernel.panels.pairs import PairPanelDot
 from orchestrion.compiler.kernel.panels.streamed import StreamedDot
 from orchestrion.compiler.kernel.products.blocks import DotBlock
 from orchestrion.compiler.kernel.products.depthwise import DepthwiseDot
@@ -96,7 +96,6 @@ def invocations(body: Body, schedule: Schedule) -> Size:
 #: how the sums of a dot are staged -> the class that emits a block
 BLOCKS: dict[str, type[DotBlock]] = {
     "panel": PanelDot,
-    "lines": LineDot,
     "stream": StreamedDot,
     "lanes": LaneSumDot,
     "bytes": BytePanelDot,
@@ -286,8 +285,8 @@ class Kernel:
             if body.attention is not None:
                 AttentionBlock(self.elemental, body.attention, schedule, at, writes).emit(self._finish)
             else:
-                how = "lines" if stage.how == "panel" and copies_lines(dot, schedule) else stage.how
-                BLOCKS[how](self.elemental, dot, schedule, at, writes).emit(self._finish)
+                kind = LineDot if copies_lines(dot, schedule) else BLOCKS[stage.how]
+                kind(self.elemental, dot, schedule, at, writes).emit(self._finish)
             return
         extents = Extents.of(dot)
         rows = side_of(b, schedule, "m", extents.rows, at["m"])

@@ -45,7 +45,8 @@ class LinePanel(Panel):
 def copies_lines(dot: DotGeneral, schedule: Schedule) -> bool:
     """Whether the columns of a dot without panels may be copied."""
     out, sizes = schedule.find("stage", "out"), contracted(dot)
-    if out is None or [step.dim for step in schedule.named("stage")] != ["out"] or len(sizes) != 1:
+    staged = [(step.dim, step.how) for step in schedule.named("stage")]
+    if out is None or staged != [("out", "panel")] or len(sizes) != 1:
         return False
     if is_dynamic(*sizes) or slice_of(dot, out.count) != (0, BLOCK, 1) or int(sizes[0]) <= BLOCK:
         return False
@@ -55,7 +56,8 @@ def copies_lines(dot: DotGeneral, schedule: Schedule) -> bool:
     bytes = schedule.block(across) * BLOCK * dtype_of(dot.out).itemsize
     same = element_of(operand) == element_of(dot.out)
     is_in_memory = is_read(operand, encoded=False) and fastest_axis(operand) not in contract
-    return is_in_memory and same and rows >= FEWEST_ROWS and bytes <= MOST_BYTES
+    fits = bytes <= MOST_BYTES and schedule.count("tile", across) % next(schedule.named("vectorize")).count == 0
+    return is_in_memory and same and fits and rows >= FEWEST_ROWS
 
 
 class LineDot(PanelDot):
@@ -87,7 +89,8 @@ class LineDot(PanelDot):
         b, (first, end, _), (length,) = self.builder, bounds, self.sizes
         tiles, width = self.columns // self.tile[1], self.tile[1]
         with b.indices(end, first, ROWS) as row:
-            with b.when(b.op("compare_lt", b.local_id(), b.word(tiles)) if tiles < self.schedule.workgroup_size else None):
+            busy = b.op("compare_lt", b.local_id(), b.word(tiles)) if tiles < self.schedule.workgroup_size else None
+            with b.when(busy):
                 start = b.op("multiply", b.local_id(), b.word(width))
                 places = [b.op("add", row, b.index(at)) for at in range(ROWS)]
                 if length % ROWS:
