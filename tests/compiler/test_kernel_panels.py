@@ -22,6 +22,7 @@ from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions
 from orchestrion.compiler.targets.cpu import target as cpu
 from orchestrion.compiler.targets.cpu.levels import LEVELS, levels_named
 from orchestrion.compiler.targets.target import target
+from orchestrion.vm.errors import NoProgram
 
 #: tiles of several sizes, panels of no, one and both operands, one slice and several, workgroups divided along a side
 SCHEDULES = [
@@ -111,7 +112,7 @@ def test_copied_columns_give_the_same_bits(computes: Any, shape: tuple[int, int,
         try:
             module = compiler.compile(text, targets=["cpu"], target_cpu=level.name)
             main = vm.load(module, device="cpu", allow_native_code=True).main
-        except vm.NoProgram:
+        except NoProgram:
             continue
         np.testing.assert_array_equal(main(x, y), want)
 
