@@ -318,6 +318,14 @@ class HasPairProducts(Operation):
     traits = PURE
 
 
+class PrefersPanels(Operation):
+    """Whether processors of the instruction set read the columns of a product of few rows faster from a copy."""
+
+    name = "kernel.prefers_panels"
+    output = result(is_condition)
+    traits = PURE
+
+
 class Transpose(Operation):
     """Lane `i` of vector `j` of the results is lane `j` of vector `i` of as many vectors as they have lanes."""
 
@@ -528,8 +536,7 @@ class Call(Operation):
     traits = PURE
 
     def check(self) -> Iterator[str]:
-        message = refusal(self.scalar.value, [dtype_of(value) for value in self.values], dtype_of(self.output))
-        if message:
+        if message := refusal(self.scalar.value, [dtype_of(value) for value in self.values], dtype_of(self.output)):
             yield message
         varying = [value for value in self.values if not isinstance(value.defining_op, Constant)]
         if len({length_of(value) for value in (*varying, self.output)}) > 1:
@@ -594,7 +601,7 @@ DIALECT = Dialect(
     [
         WorkgroupId, LocalId, Parameter, Constant, Load, LoadVector, LoadLanes, LoadBytes, Store, StoreVector,
         StoreBits, Shared, LoadShared, StoreShared, LoadSharedLanes, StoreSharedLanes, Prefetch, Barrier, Vector, Lanes,
-        MultiplyAdd, Scale, Everywhere, ByteOffset, MultiplyAddBytes, MultiplyAddPairs, HasPairProducts, Transpose,
-        Call, For, While, If, Yield, Return, *SCALARS.values(),
+        MultiplyAdd, Scale, Everywhere, ByteOffset, MultiplyAddBytes, MultiplyAddPairs, HasPairProducts, PrefersPanels,
+        Transpose, Call, For, While, If, Yield, Return, *SCALARS.values(),
     ],
 )  # fmt: skip

@@ -28,6 +28,7 @@ from orchestrion.compiler.kernel.panels.attention import AttentionBlock
 from orchestrion.compiler.kernel.panels.bytes import BytePanelDot
 from orchestrion.compiler.kernel.panels.dot import PanelDot
 from orchestrion.compiler.kernel.panels.lane_sums import LaneSumDot
+from orchestrion.compiler.kernel.panels.lines import LineDot, copies_lines
 from orchestrion.compiler.kernel.panels.pairs import PairPanelDot
 from orchestrion.compiler.kernel.panels.streamed import StreamedDot
 from orchestrion.compiler.kernel.products.blocks import DotBlock
@@ -284,7 +285,8 @@ class Kernel:
             if body.attention is not None:
                 AttentionBlock(self.elemental, body.attention, schedule, at, writes).emit(self._finish)
             else:
-                BLOCKS[stage.how](self.elemental, dot, schedule, at, writes).emit(self._finish)
+                kind = LineDot if copies_lines(dot, schedule) else BLOCKS[stage.how]
+                kind(self.elemental, dot, schedule, at, writes).emit(self._finish)
             return
         extents = Extents.of(dot)
         rows = side_of(b, schedule, "m", extents.rows, at["m"])

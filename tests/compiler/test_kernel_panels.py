@@ -1,5 +1,6 @@
 """Dots with panels: every result is written once and right at any shape, order of axes, type, and size of a slice."""
 
+import re
 from math import prod
 from typing import Any
 
@@ -20,8 +21,9 @@ from orchestrion.compiler.kernel.elements.loops import BLOCK
 from orchestrion.compiler.sequencer.ll_seq import Entry
 from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions
 from orchestrion.compiler.targets.cpu import target as cpu
-from orchestrion.compiler.targets.cpu.levels import LEVELS
+from orchestrion.compiler.targets.cpu.levels import LEVELS, levels_named
 from orchestrion.compiler.targets.target import target
+from orchestrion.vm.errors import NoProgram
 
 #: tiles of several sizes, panels of no, one and both operands, one slice and several, workgroups divided along a side
 SCHEDULES = [
@@ -92,6 +94,40 @@ def test_sums_have_the_bits_of_other_schedules(
     plain = "[tile(m, 1), tile(n, 1), bind(grid, invocation, 64)]"
     got, want = (computes(dot.text(["f32"] * 3), "cpu", x, y, schedule=steps)[0] for steps in (schedule, plain))
     np.testing.assert_array_equal(got, want)
+
+
+#: passes of a copy that end with a block, and behind the last row; blocks of columns that are moved back; two rows of
+#: tiles, of which the second has clamped rows; columns of the left operand
+COPIED = [(4, 128, 256), (5, 70, 300), (8, 75, 768), (16, 200, 400), (11, 90, 272), (300, 70, 6)]
+
+
+@pytest.mark.parametrize("shape", COPIED, ids=str)
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+def test_copied_columns_give_the_same_bits(computes: Any, shape: tuple[int, int, int], dtype: str) -> None:
+    """On each level that this processor has, with and without a copy of the columns of few rows."""
+    dot = matmul(*shape)
+    text, random = dot.text([dtype] * 3), np.random.default_rng(2)
+    x, y = (random.standard_normal(size).astype({"f32": "f4", "f64": "f8"}[dtype]) for size in (dot.lhs, dot.rhs))
+    (want,) = computes(text, "cpu", x, y, schedule="[tile(m, 1), tile(n, 1), bind(grid, invocation, 64)]")
+    for level in (level for level in levels_named(("host",)) if level.fused):
+        try:
+            module = compiler.compile(text, targets=["cpu"], target_cpu=level.name)
+            main = vm.load(module, device="cpu", allow_native_code=True).main
+        except NoProgram:
+            continue
+        np.testing.assert_array_equal(main(x, y), want)
+
+
+def test_only_some_levels_copy_columns_of_few_rows(lowered: Any) -> None:
+    """The others have no array for the copy."""
+    dot = matmul(16, 200, 512)
+    entries = cpu.Lowered.of(lowered(dot.text(["f32"] * 3), "cpu").module.block.first).entries
+    sizes: dict[bool, set[int]] = {True: set(), False: set()}
+    for level in LEVELS.values():
+        ((found, _),) = cpu.texts_of(entries, level)
+        sizes[level.prefers_panels].add(sum(map(int, re.findall(r"alloca \[(\d+) x float\]", found))))
+    (with_copy,), (without,) = sizes[True], sizes[False]
+    assert with_copy == without + BLOCK * without // 16
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from orchestrion.compiler.kernel.dialect import (
     LoadSharedLanes,
     MultiplyAddBytes,
     MultiplyAddPairs,
+    PrefersPanels,
     Prefetch,
     Scale,
     StoreSharedLanes,
@@ -38,8 +39,10 @@ def test_each_primitive_has_a_row_for_each_kind_and_no_other() -> None:
 
 
 def test_each_op_and_type_is_rendered() -> None:
-    of_cpu = {op.name for op in (LoadSharedLanes, StoreSharedLanes, Prefetch, Scale, Everywhere, Transpose)}
-    of_cpu |= {op.name for op in (LoadBytes, ByteOffset, MultiplyAddBytes, HasPairProducts, MultiplyAddPairs)}
+    of_cpu = {op.name for op in (LoadSharedLanes, StoreSharedLanes, Prefetch, PrefersPanels, Scale, Everywhere)}
+    of_cpu |= {
+        op.name for op in (LoadBytes, ByteOffset, MultiplyAddBytes, HasPairProducts, MultiplyAddPairs, Transpose)
+    }
     assert set(OpenCLBody._methods) == set(DIALECT.ops) - of_cpu - {"kernel.store_bits"}
     assert set(LANGUAGE.types) == {row.name for row in COMPUTED}
 

@@ -28,6 +28,7 @@ from orchestrion.compiler.kernel.dialect import (
     LoadVector,
     MultiplyAddBytes,
     MultiplyAddPairs,
+    PrefersPanels,
     Prefetch,
     Scale,
     StoreSharedLanes,
@@ -62,8 +63,10 @@ def test_each_instruction_is_in_the_shared_table() -> None:
 
 def test_each_op_is_rendered() -> None:
     of_opencl = {op.name for op in (LoadLanes, Call)}
-    of_cpu = {op.name for op in (LoadSharedLanes, StoreSharedLanes, Prefetch, Scale, Everywhere, Transpose)}
-    of_cpu |= {op.name for op in (LoadBytes, ByteOffset, MultiplyAddBytes, HasPairProducts, MultiplyAddPairs)}
+    of_cpu = {op.name for op in (LoadSharedLanes, StoreSharedLanes, Prefetch, PrefersPanels, Scale, Everywhere)}
+    of_cpu |= {
+        op.name for op in (LoadBytes, ByteOffset, MultiplyAddBytes, HasPairProducts, MultiplyAddPairs, Transpose)
+    }
     assert set(_OPS) == set(DIALECT.ops) - of_opencl - of_cpu
 
 

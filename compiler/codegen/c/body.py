@@ -179,7 +179,7 @@ class CBody(BodyText):
     def byte_offset(self, op: k.ByteOffset) -> None:
         """It has its name already, as constants do."""
 
-    has_pair_products = byte_offset
+    has_pair_products = prefers_panels = byte_offset
 
     def multiply_add_bytes(self, op: k.MultiplyAddBytes) -> None:
         names = ", ".join(self.names[value] for value in op.operands)

@@ -122,7 +122,7 @@ class KernelText(WorkgroupOps):
                 self.names[op.output] = LANGUAGE.literal(op.bits, k.dtype_of(op.output))
             elif isinstance(op, k.ByteOffset):
                 self.names[op.output] = "0u"  # C adds nothing to bytes
-            elif isinstance(op, k.HasPairProducts):
+            elif isinstance(op, k.HasPairProducts | k.PrefersPanels):
                 self.names[op.output] = LANGUAGE.literal(0, k.dtype_of(op.output))
             elif isinstance(op, k.WorkgroupId):
                 self.names[op.output] = f"({LANGUAGE.types[str(op.output.type)]})g"

@@ -415,6 +415,10 @@ class KernelBuilder(LoweringEmitter[Value]):
         """Whether the instruction set has `multiply_add_pairs`."""
         return self._numbered(("pair products",), k.HasPairProducts(result_types=[scalar("i1")]))
 
+    def prefers_panels(self) -> Value:
+        """Whether processors of the instruction set read the columns of a product of few rows faster from a copy."""
+        return self._numbered(("prefers panels",), k.PrefersPanels(result_types=[scalar("i1")]))
+
     def multiply_add_pairs(self, x: Value, y: Value, z: Value) -> Value:
         """z and the products of the halves of x and y, bf16, lane by lane."""
         return self.insert(k.MultiplyAddPairs([x, y, z], [z.type])).result

@@ -51,13 +51,15 @@ class StreamedDot(PanelDot):
         """Adds the products of a range of places to the sums of a tile."""
         b = self.builder
         with self._tile_with_rows() as (rows, vectors):
-            places = [self._at(row, at) for row in rows for at in vectors]
-            start = [b.load_shared_lanes(self.sums, at, self.lanes) for at in places]
-            reduction = vector_sums(b, self.sizes, len(rows), start, self._tile_factors(rows, vectors, b.index(0)))
-            loop = b.begin_loop(first, end, b.index(1), start)
-            sums = b.end_loop(loop, self.elemental.run(reduction.into(loop.carried, (loop.index,))))
-            for value, at in zip(sums, places, strict=True):
-                b.store_shared_lanes(value, self.sums, at)
+            for vector in vectors:
+                places = [self._at(row, vector) for row in rows]
+                start = [b.load_shared_lanes(self.sums, at, self.lanes) for at in places]
+                factors = self._tile_factors(rows, [vector], b.index(0))
+                loop = b.begin_loop(first, end, b.index(1), start)
+                reduction = vector_sums(b, self.sizes, len(rows), start, factors)
+                sums = b.end_loop(loop, self.elemental.run(reduction.into(loop.carried, (loop.index,))))
+                for value, at in zip(sums, places, strict=True):
+                    b.store_shared_lanes(value, self.sums, at)
 
     def _add_block(self) -> None:
         """Adds the sums of a tile to its results, and clears them."""

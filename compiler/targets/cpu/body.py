@@ -438,6 +438,9 @@ class Body:
     def has_pair_products(self, op: k.HasPairProducts) -> None:
         self.names[op.output] = "true" if self.level is not None and self.level.pair_products else "false"
 
+    def prefers_panels(self, op: k.PrefersPanels) -> None:
+        self.names[op.output] = "true" if self.level is not None and self.level.prefers_panels else "false"
+
     def multiply_add_pairs(self, op: k.MultiplyAddPairs) -> None:
         assert self.level is not None and self.level.pair_products, "code on the condition that the level has it"
         lanes, (x, y, z) = k.length_of(op.output), (self.names[value] for value in op.operands)

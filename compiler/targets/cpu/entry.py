@@ -39,8 +39,10 @@ class EntryText(WorkgroupOps):
     """The text of one entry. `function`: its name in the text."""
 
     def __init__(self, function: str, block: Block, signature: Signature, level: Level, callee: Callee) -> None:
-        size, flags = prod(signature.workgroup_size), (level.masks, level.versions, level.pair_products, level.asks)
-        super().__init__(block, size, level.lanes, *flags)
+        facts = {k.HasPairProducts: level.pair_products, k.PrefersPanels: level.prefers_panels}
+        absent = tuple(fact for fact, holds in facts.items() if not holds)
+        flags = level.masks, level.versions, absent, level.asks
+        super().__init__(block, prod(signature.workgroup_size), level.lanes, *flags)
         self.function, self.signature, self.level, self.callee = function, signature, level, callee
         self.code = Code()
         self.stack = 0

@@ -41,6 +41,8 @@ class Level:
     byte_products: str = ""
     #: an instruction adds two products of bf16 to an f32
     pair_products: bool = False
+    #: columns of a product of few rows are copied to a panel (`kernel/panels/lines.py`)
+    prefers_panels: bool = False
     #: the level that has the same instructions but those that multiply bytes, or bf16
     base: str = ""
 
@@ -61,7 +63,7 @@ LEVELS: Final[dict[str, Level]] = {
               byte_products="vnni", base="x86-64-v4"),
         Level("x86-64-v4", "x86-64", _X86, "x86-64-v4", "", 16, masks=True, scales=True, byte_products="pairs"),
         Level("x86-64-v3", "x86-64", _X86, "x86-64-v3", "", 8, registers=16, unrolled=4, copies=4, asks=True,
-              prefetches=True, byte_products="pairs"),
+              prefetches=True, prefers_panels=True, byte_products="pairs"),
         Level("x86-64-v2", "x86-64", _X86, "x86-64-v2", "", 4, fused=False, registers=16, copies=4, asks=True,
               prefetches=True, byte_products="pairs"),
         Level("aarch64-dotprod", "aarch64", _ARM, "generic", "+neon,+dotprod", 4, byte_products="dotprod",

@@ -28,7 +28,10 @@ INTERLEAVED, MOST_INTERLEAVED = (8, 4, 2), 64
 #: most vectors of sums of more than 4 vectors at once: half of the fewest registers
 MOST_SUMS = 8
 #: ops that are computed once per workgroup if their results are common
-_COMMON = (k.Scalar, k.Call, k.ByteOffset, k.HasPairProducts)
+_COMMON = (k.Scalar, k.Call, k.ByteOffset, k.HasPairProducts, k.PrefersPanels)
+_Facts = tuple[type[Operation], ...]
+#: ops whose result is a fact of a level
+_FACTS: _Facts = (k.HasPairProducts, k.PrefersPanels)
 #: ops that have no place in segments
 _ELSEWHERE = (k.Constant, k.WorkgroupId, k.LocalId, k.Parameter, k.Shared, k.Barrier, k.Yield, k.Return)
 
@@ -196,8 +199,8 @@ class WorkgroupOps(ABC):
     number; one loop then runs all invocations of all workgroups, and `skipped` are the ops that compute it.
     `most_lanes`: invocations that may run at once; `masks`: whether also where only some of them access memory,
     `versions`: where it may be that all of them do.
-    `pairs`: whether there are products of pairs; branches on that are left out if not. `joins`: whether calls for
-    several vectors at once cost less.
+    `absent`: ops that are false; branches on them are left out. `joins`: whether calls for several vectors at once cost
+    less.
     """
 
     def __init__(
@@ -207,10 +210,10 @@ class WorkgroupOps(ABC):
         most_lanes: int,
         masks: bool,
         versions: bool = False,
-        pairs: bool = False,
+        absent: _Facts = _FACTS,
         joins: bool = False,
     ) -> None:
-        self.block, self.size, self.most_lanes, self.pairs, self.joins = block, size, most_lanes, pairs, joins
+        self.block, self.size, self.most_lanes, self.absent, self.joins = block, size, most_lanes, absent, joins
         self.masks, self.versions = masks, versions
         self.place: Value | None
         self.skipped: frozenset[Operation]
@@ -270,9 +273,8 @@ class WorkgroupOps(ABC):
                 self._common(op)
 
     def _is_left_out(self, op: k.If) -> bool:
-        """Whether a branch without results needs products of pairs, which there are not."""
-        needed = any(isinstance(value.defining_op, k.HasPairProducts) for value in conjuncts(op.condition))
-        return needed and not self.pairs and not op.outputs
+        """Whether a branch without results is on an op that is false."""
+        return not op.outputs and any(isinstance(value.defining_op, self.absent) for value in conjuncts(op.condition))
 
     def _is_in_left_out(self, op: Operation) -> bool:
         """Whether a branch that is left out contains an op."""
