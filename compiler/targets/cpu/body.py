@@ -8,6 +8,7 @@ results are selected.
 from __future__ import annotations
 
 import operator
+from collections import ChainMap
 from collections.abc import Callable, Container, Iterable, Mapping, MutableMapping, Sequence
 from functools import partial, reduce
 
@@ -15,10 +16,12 @@ from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.kernel import dialect as k
 from orchestrion.compiler.targets.kernel_target import methods_of
-from orchestrion.schema.dtypes import BOOL, BY_NAME, SIGNED, DType
+from orchestrion.schema.dtypes import BOOL, BY_NAME, DType
 
+from .by_vectors import fills_registers, from_lane, sums_to_hold, values_from_outside
 from .byte_products import add_byte_products
 from .code import UNROLLED, Code
+from .divisors import safe_divisor
 from .forms import Form, Forms
 from .levels import Level
 from .loop_parts import Part, parts_of
@@ -30,6 +33,7 @@ from .scale import scaled
 from .squares import (
     Squares,
     difference,
+    exchanged,
     load_square,
     squares_of,
     store_woven,
@@ -48,7 +52,8 @@ Callee = Callable[[k.Call, int], str]
 class Body:
     """The code of ops. `names`: value -> name of the scalar, vector or address. `callee`: finds functions. `level`:
     None for code without vectors of its own. `sizes`: values of dynamic sizes, which LLVM would move into loops;
-    `prefetches`: loads that ask for other memory.
+    `prefetches`: loads that ask for other memory; `single`: the forms for the lanes of one vector, if this code runs
+    those of several.
     """
 
     def __init__(
@@ -60,6 +65,7 @@ class Body:
         self.prefetches: Mapping[Operation, Sequence[Ahead]] = {}
         self.streams: dict[tuple[Value, Value], tuple[str, int]] = {}
         self.mask: str | None = None
+        self.single: Forms | None = None
 
     # values
 
@@ -107,6 +113,7 @@ class Body:
         far = self.mask is None and self.forms.gathers > 0
         squares = straight_squares(ops, self.forms) if far else {}
         woven = woven_stores(ops, self.forms) if far else {}
+        last, sums = sums_to_hold(ops, self.forms, self.level) if self.mask is None else (None, ())
         for op in ops:
             if op in squares:
                 self._square(op, squares[op])
@@ -116,6 +123,9 @@ class Body:
                 raise CompileError([Diagnostic("native kernels have no such op", op.loc, op.name)])
             else:
                 _OPS[op.name](self, op)
+            if op is last:
+                held = self.code.held(self.type(sums[0]), [self.names[value] for value in sums])
+                self.names.update(zip(sums, held, strict=True))
 
     def _square(self, op: k.Load, loads: Sequence[k.Load]) -> None:
         """Loads a square at its first load. `loads`: one per column; empty for all loads but the first."""
@@ -151,7 +161,8 @@ class Body:
             return
         operands = [get(operand) for operand in op.operands]
         if name in ("unchecked_divide", "unchecked_remainder"):
-            operands[1] = self._divisor(op, operands, subject, lanes)
+            if not isinstance(op.operands[1].defining_op, k.Constant):
+                operands[1] = safe_divisor(self.code, operands[0], operands[1], subject, lanes)
         if name in _FOLDED and lanes == 1 and all(text.isdecimal() for text in operands):
             self.names[op.output] = str(_FOLDED[name](*map(int, operands)) & (1 << result.bits) - 1)
             return
@@ -168,21 +179,6 @@ class Body:
         x, y = (self.vector(v) if varies else self.scalar(v) for v in (yes, no))
         found = self.code.set(f"select {flags} {flag}, {type} {x}, {type} {y}")
         return self.code.opaque(type, found) if op.output in self.sizes and not varies else found
-
-    def _divisor(self, op: k.Scalar, operands: list[str], dtype: DType, lanes: int) -> str:
-        """A divisor without values at which the processor stops: code in front of a condition divides, too."""
-        if isinstance(op.operands[1].defining_op, k.Constant):
-            return operands[1]
-        type, scalar = type_of(dtype, lanes), type_of(dtype)
-        flags = "i1" if lanes == 1 else f"<{lanes} x i1>"
-        x, y = operands
-        bad = self.code.set(f"icmp eq {type} {y}, {splat('0', scalar, lanes)}")
-        if dtype.kind == SIGNED:
-            minus = self.code.set(f"icmp eq {type} {y}, {splat('-1', scalar, lanes)}")
-            least = self.code.set(f"icmp eq {type} {x}, {splat(str(-1 << dtype.bits - 1), scalar, lanes)}")
-            both = self.code.set(f"and {flags} {minus}, {least}")
-            bad = self.code.set(f"or {flags} {bad}, {both}")
-        return self.code.set(f"select {flags} {bad}, {type} {splat('1', scalar, lanes)}, {type} {y}")
 
     def call(self, op: k.Call) -> None:
         if k.length_of(op.output) > 1:
@@ -390,18 +386,8 @@ class Body:
             self.names[output] = self.code.set(f"extractelement {wide} {vector}, i64 {lane}")
 
     def transpose(self, op: k.Transpose) -> None:
-        """In each step, pairs of vectors exchange halves of the blocks of lanes in which both have the other's."""
-        type, names = self.type(op.outputs[0]), [self.names[value] for value in op.vectors]
-        lanes = len(names)
-        distance = 1
-        while distance < lanes:
-            for first in (number for number in range(lanes) if not number & distance):
-                x, y = names[first], names[first + distance]
-                low = [lane if not lane & distance else lanes + lane - distance for lane in range(lanes)]
-                high = [lane + distance if not lane & distance else lanes + lane for lane in range(lanes)]
-                names[first], names[first + distance] = (self.code.shuffle(type, x, mask, y) for mask in (low, high))
-            distance *= 2
-        self.names.update(zip(op.outputs, names, strict=True))
+        found = exchanged(self.code, [self.names[value] for value in op.vectors], self.type(op.outputs[0]))
+        self.names.update(zip(op.outputs, found, strict=True))
 
     def multiply_add(self, op: k.MultiplyAdd) -> None:
         varies, dtype = self.forms[op.output].stride is None, k.dtype_of(op.output)
@@ -455,11 +441,28 @@ class Body:
         if self.forms.leaves_apart(op):
             self._masked_loop(op)
             return
+        if self.single is not None and not op.outputs and fills_registers(list(op.body.block), self.level):
+            self._loop_by_vectors(op, self.single)
+            return
         for part in parts_of(op, self.level):
             if part.adds and self.mask is None and self.level is not None and self.level.unrolled > 1:
                 self._joined_loop(op, part)
             else:
                 self._loop_of(op, part)
+
+    def _loop_by_vectors(self, op: k.For, single: Forms) -> None:
+        """A loop without results of which each iteration runs one vector after the other."""
+        lower, upper, step = (self.scalar(bound) for bound in (op.lower, op.upper, op.step))
+        outer = [value for value in values_from_outside(op) if value in self.names]
+        with self.code.counting(type_of(k.dtype_of(op.lower)), lower, upper, step) as loop:
+            loop.run()
+            self.names[op.body.block.arguments[0]] = loop.counter
+            for at in range(0, self.width, single.width):
+                names = {v: from_lane(self.code, v, self.names[v], self.forms, at, single) for v in outer}
+                part = Body(self.code, single, ChainMap(names, self.names), self.callee, self.level)
+                part.sizes, part.prefetches = self.sizes, self.prefetches
+                part.ops(op.body.block)
+            loop.give([])
 
     def _loop_of(self, op: k.For, part: Part) -> None:
         """A loop that computes some of the results of a loop."""

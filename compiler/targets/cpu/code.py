@@ -46,6 +46,13 @@ class Code:
         """A value of which LLVM does not know how it is computed, so that it is computed where the text says."""
         return self.set(f'call {type} asm "", "=r,0"({type} {value})')
 
+    def held(self, type: str, values: list[str]) -> list[str]:
+        """Vectors that are all computed in front of this place, each in a register, before any of them is used."""
+        types, places = ", ".join([type] * len(values)), [*(["=x"] * len(values)), *map(str, range(len(values)))]
+        given = ", ".join(f"{type} {value}" for value in values)
+        found = self.set(f'call {{ {types} }} asm sideeffect "", "{",".join(places)}"({given})')
+        return [self.set(f"extractvalue {{ {types} }} {found}, {number}") for number in range(len(values))]
+
     def do(self, text: str) -> None:
         """An instruction without a result."""
         self.lines.append(f"  {text}")

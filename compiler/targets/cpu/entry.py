@@ -202,6 +202,7 @@ class EntryText(WorkgroupOps):
             names: MutableMapping[Value, str] = ChainMap({}, self.names)
             made = self._body(forms, names, self.level)
             made.mask = mask
+            made.single = ways[-1] if forms in ways[:-1] else None
             self._name_place(names, number)
             made.ops(cheap)
             self._load_kept(made, number, needed)

@@ -208,3 +208,18 @@ def _transposed(code: Code, rows: list[str], wide: str) -> list[str]:
         pairs = zip(rows[: lanes // 2], rows[lanes // 2 :], strict=True)
         rows = [code.shuffle(wide, x, half, y) for x, y in pairs for half in (order[:lanes], order[lanes:])]
     return rows
+
+
+def exchanged(code: Code, rows: Sequence[str], type: str) -> list[str]:
+    """The columns of a square matrix. In each step, pairs of vectors exchange halves of the blocks of lanes in which
+    both have the other's.
+    """
+    names, lanes, distance = list(rows), len(rows), 1
+    while distance < lanes:
+        for first in (number for number in range(lanes) if not number & distance):
+            x, y = names[first], names[first + distance]
+            low = [lane if not lane & distance else lanes + lane - distance for lane in range(lanes)]
+            high = [lane + distance if not lane & distance else lanes + lane for lane in range(lanes)]
+            names[first], names[first + distance] = (code.shuffle(type, x, mask, y) for mask in (low, high))
+        distance *= 2
+    return names
