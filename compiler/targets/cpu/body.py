@@ -9,26 +9,24 @@ from __future__ import annotations
 
 import operator
 from collections import ChainMap
-from collections.abc import Callable, Container, Iterable, Mapping, MutableMapping, Sequence
-from functools import partial, reduce
+from collections.abc import Callable, Container, Iterable, MutableMapping, Sequence
+from functools import partial
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.kernel import dialect as k
 from orchestrion.compiler.targets.kernel_target import methods_of
-from orchestrion.schema.dtypes import BOOL, BY_NAME, DType
 
+from .accesses import Accesses
 from .by_vectors import fills_registers, from_lane, sums_to_hold, values_from_outside
 from .byte_products import add_byte_products
-from .code import UNROLLED, Code
+from .code import Code, joined
 from .divisors import safe_divisor
-from .forms import Form, Forms
+from .forms import Forms
 from .levels import Level
 from .loop_parts import Part, parts_of
 from .masks import all_of, any_of
-from .neighbours import Guard, chosen_base, is_near, load_apart, load_guarded
-from .row_prefetches import Ahead, ask_for
-from .scalars import instruction, literal, memory_type, splat, suffix, type_of
+from .scalars import instruction, memory_type, suffix, type_of
 from .scale import scaled
 from .squares import (
     Squares,
@@ -41,7 +39,7 @@ from .squares import (
     sum_of,
     woven_stores,
 )
-from .streams import Stream, distance_of, streams_of
+from .streams import Stream, streams_of
 
 #: ops on integers of which results of constants are constants
 _FOLDED = {"add": operator.add, "multiply": operator.mul, "and": operator.and_}
@@ -49,61 +47,18 @@ _FOLDED = {"add": operator.add, "multiply": operator.mul, "and": operator.and_}
 Callee = Callable[[k.Call, int], str]
 
 
-class Body:
-    """The code of ops. `names`: value -> name of the scalar, vector or address. `callee`: finds functions. `level`:
-    None for code without vectors of its own. `sizes`: values of dynamic sizes, which LLVM would move into loops;
-    `prefetches`: loads that ask for other memory; `single`: the forms for the lanes of one vector, if this code runs
-    those of several.
+class Body(Accesses):
+    """The code of ops. `callee`: finds functions. `sizes`: values of dynamic sizes, which LLVM would move into loops;
+    `single`: the forms for the lanes of one vector, if this code runs those of several.
     """
 
     def __init__(
         self, code: Code, forms: Forms, names: MutableMapping[Value, str], callee: Callee, level: Level | None = None
     ) -> None:
-        self.code, self.forms, self.callee, self.level = code, forms, callee, level
-        self.names, self.width = names, forms.width
+        super().__init__(code, forms, names, level)
+        self.callee = callee
         self.sizes: Container[Value] = ()
-        self.prefetches: Mapping[Operation, Sequence[Ahead]] = {}
-        self.streams: dict[tuple[Value, Value], tuple[str, int]] = {}
-        self.mask: str | None = None
         self.single: Forms | None = None
-
-    # values
-
-    def scalar(self, value: Value) -> str:
-        """The base of a value of known form."""
-        op = value.defining_op
-        if isinstance(op, k.Constant):
-            return literal(op.bits, k.dtype_of(value))
-        return self.names[value]
-
-    def vector(self, value: Value) -> str:
-        """A value as a vector of all lanes."""
-        stride = self.forms[value].stride
-        if stride is None or self.width == 1:
-            return self.scalar(value)
-        dtype = k.dtype_of(value)
-        if isinstance(value.defining_op, k.Constant):
-            return splat(self.scalar(value), type_of(dtype), self.width)
-        same = self.spread(self.scalar(value), type_of(dtype), self.width)
-        if not stride:
-            return same
-        steps = ", ".join(f"{type_of(dtype)} {lane * stride}" for lane in range(self.width))
-        return self.code.set(f"add {type_of(dtype, self.width)} {same}, <{steps}>")
-
-    def spread(self, scalar: str, type: str, lanes: int) -> str:
-        """A vector with a scalar in all lanes."""
-        wide = f"<{lanes} x {type}>"
-        one = self.code.set(f"insertelement {wide} poison, {type} {scalar}, i64 0")
-        return self.code.set(f"shufflevector {wide} {one}, {wide} poison, <{lanes} x i32> zeroinitializer")
-
-    def formed(self, value: Value, form: Form) -> str:
-        """A value as a value of that form is represented."""
-        return self.vector(value) if form.stride is None else self.scalar(value)
-
-    def type(self, value: Value) -> str:
-        """The LLVM type of the representation of a value."""
-        varies = self.forms[value].stride is None
-        return type_of(k.dtype_of(value), self.width if varies else k.length_of(value))
 
     # ops
 
@@ -195,181 +150,6 @@ class Body:
 
     constant = workgroup_id = local_id = parameter = nothing
 
-    # memory
-
-    def address(self, memory: Value, index: Value, type: str) -> str:
-        """The address of the element at the base of an index.
-
-        In masked code it may lie outside of the memory: lane 0 has the index -1 where lane 1 has 0. The index, which is
-        below 2^31, is then sign-extended.
-        """
-        if (memory, index) in self.streams:
-            base, place = self.streams[memory, index]
-            return self.code.set(f"getelementptr inbounds {type}, ptr {base}, i64 {place}")
-        at, itype = self.scalar(index), type_of(k.dtype_of(index))
-        if itype != "i64":
-            at = self.code.set(f"{'zext' if self.mask is None else 'sext'} {itype} {at} to i64")
-        inbounds = "inbounds " if self.mask is None else ""
-        return self.code.set(f"getelementptr {inbounds}{type}, ptr {self.names[memory]}, i64 {at}")
-
-    def _addresses(self, memory: Value, index: Value, type: str) -> str:
-        """The addresses of the elements at an index that varies. Indices of 32 bits are below 2^31."""
-        at, itype = self.vector(index), type_of(k.dtype_of(index), self.width)
-        return self.code.set(f"getelementptr inbounds {type}, ptr {self.names[memory]}, {itype} {at}")
-
-    def load(self, op: k.Load | k.LoadShared) -> None:
-        memory, index = op.operands
-        dtype, stride = k.dtype_of(op.output), self.forms[index].stride
-        lanes = 1 if stride == 0 else self.width
-        wide = memory_type(dtype, lanes)
-        if op in self.forms.guards and self.width > 1:
-            found = self._guarded_load(op, self.forms.guards[op], dtype)
-        elif self.mask is None and stride not in (0, 1) and is_near(stride, self.width):
-            base, type = self.address(memory, index, memory_type(dtype)), memory_type(dtype)
-            found = load_apart(self.code, base, stride or 0, type, dtype.itemsize, lanes)
-        elif stride == 0 or (stride == 1 and (self.mask is None or self._has_lanes(memory, index))):
-            at = self.address(memory, index, memory_type(dtype))
-            found = self.code.set(f"load {wide}, ptr {at}, align {dtype.itemsize}")
-            for ahead in self.prefetches.get(op, ()) if lanes > 1 else ():
-                ask_for(self.code, self.address(ahead.memory, index, f"[{ahead.itemsize} x i8]"), ahead, lanes)
-        else:
-            found = self._gathered(memory, index, dtype)
-        self.names[op.output] = self.flag(found, dtype, lanes)
-
-    def _guarded_load(self, op: k.Load | k.LoadShared, guard: Guard, dtype: DType) -> str:
-        """Loads neighbours in the lanes in which they exist. In others the base may lie outside of the memory."""
-        code, (memory, index), type = self.code, op.operands, memory_type(dtype)
-        at, itype = chosen_base(code, index, self._known), type_of(k.dtype_of(index))
-        if itype != "i64":
-            at = code.set(f"sext {itype} {at} to i64")
-        base = code.set(f"getelementptr {type}, ptr {self.names[memory]}, i64 {at}")
-        mask = reduce(self._within, map(self.vector, guard.conditions), self.mask)
-        assert mask is not None and self.level is not None
-        others = None if self.level.masks and abs(guard.stride) == 1 else partial(self._gathered, memory, index, dtype)
-        return load_guarded(code, base, guard.stride, mask, type, dtype.itemsize, self.width, others)
-
-    def _known(self, value: Value) -> str | None:
-        """The base of a value of known form; None for any other value."""
-        return None if self.forms[value].stride is None else self.scalar(value)
-
-    def _gathered(self, memory: Value, index: Value, dtype: DType) -> str:
-        """Loads elements one by one, or neighbours with a mask."""
-        wide = memory_type(dtype, self.width)
-        name, at, mask = self._masked("load", "gather", memory, index, dtype)
-        return self.code.set(f"call {wide} @{name}({at}, {mask}, {wide} zeroinitializer)")
-
-    def _has_lanes(self, memory: Value, index: Value) -> bool:
-        """Whether all lanes of a vector are known to be in a shared array. Those outside of the mask then stay as they
-        are: a plain load may follow a plain store at once, and waits for a masked one.
-        """
-        at = self.scalar(index)
-        if not isinstance(memory.defining_op, k.Shared) or not at.isdecimal():
-            return False
-        return int(at) + self.width <= k.length_of(memory)
-
-    def _masked(self, near: str, far: str, memory: Value, index: Value, dtype: DType) -> tuple[str, str, str]:
-        """An intrinsic for the lanes of the mask, and its operands: the places of elements, and the mask. `near`: its
-        verb for neighbours; `far`: for other elements.
-        """
-        of = f"v{self.width}{suffix(dtype) if dtype.kind != BOOL else 'i8'}"
-        mask = f"<{self.width} x i1> {self.mask or 'splat (i1 true)'}"
-        type, align = memory_type(dtype), dtype.itemsize
-        if self.forms[index].stride == 1:
-            return f"llvm.masked.{near}.{of}.p0", f"ptr align {align} {self.address(memory, index, type)}", mask
-        at = f"<{self.width} x ptr> align {align} {self._addresses(memory, index, type)}"
-        return f"llvm.masked.{far}.{of}.v{self.width}p0", at, mask
-
-    def flag(self, found: str, dtype: DType, lanes: int) -> str:
-        """An element from memory as a value: a byte becomes an i1."""
-        if dtype.kind != BOOL:
-            return found
-        return self.code.set(f"icmp ne {memory_type(dtype, lanes)} {found}, {splat('0', 'i8', lanes)}")
-
-    load_shared = load
-
-    def store(self, op: k.Store | k.StoreShared) -> None:
-        value, memory, index = op.operands
-        dtype, stride = k.dtype_of(value), self.forms[index].stride
-        one_place = stride == 0 and (self.forms[value].stride == 0 or self.width == 1)
-        lanes = 1 if one_place else self.width
-        given = self.scalar(value) if one_place else self.vector(value)
-        if dtype.kind == BOOL:
-            given = self.code.set(f"zext {type_of(dtype, lanes)} {given} to {memory_type(dtype, lanes)}")
-        wide = memory_type(dtype, lanes)
-        if one_place or (stride == 1 and self.mask is None):
-            at = self.address(memory, index, memory_type(dtype))
-            self.code.do(f"store {wide} {given}, ptr {at}, align {dtype.itemsize}")
-            if not one_place and self.level is not None and self.level.prefetches:
-                self._ask_ahead(op, at, memory_type(dtype))
-        elif stride == 1 and self._has_lanes(memory, index):
-            at = self.address(memory, index, memory_type(dtype))
-            old = self.code.set(f"load {wide}, ptr {at}, align {dtype.itemsize}")
-            new = self.code.set(f"select <{lanes} x i1> {self.mask}, {wide} {given}, {wide} {old}")
-            self.code.do(f"store {wide} {new}, ptr {at}, align {dtype.itemsize}")
-        else:
-            name, at, mask = self._masked("store", "scatter", memory, index, dtype)
-            self.code.do(f"call void @{name}({wide} {given}, {at}, {mask})")
-
-    store_shared = store
-
-    def _ask_ahead(self, op: k.Store | k.StoreShared, at: str, type: str) -> None:
-        """Asks caches for the place of a store in the next iteration of the outermost loop with a barrier."""
-        apart = 0 if isinstance(op, k.StoreShared) else distance_of(op)
-        if apart:
-            following = self.code.set(f"getelementptr {type}, ptr {at}, i64 {apart}")
-            self.code.do(f"call void @llvm.prefetch.p0(ptr {following}, i32 1, i32 3, i32 1)")
-
-    def load_vector(self, op: k.LoadVector) -> None:
-        at, align = self._group(op.binding, op.index, op.output), k.dtype_of(op.output).itemsize
-        self.names[op.output] = self.code.set(f"load {self.type(op.output)}, ptr {at}, align {align}")
-
-    def _group(self, binding: Value, index: Value, vector: Value) -> str:
-        dtype, itype = k.dtype_of(vector), type_of(k.dtype_of(index))
-        first = self.code.set(f"mul {itype} {self.scalar(index)}, {k.length_of(vector)}")
-        if itype != "i64":
-            first = self.code.set(f"zext {itype} {first} to i64")
-        return self.code.set(f"getelementptr inbounds {type_of(dtype)}, ptr {self.names[binding]}, i64 {first}")
-
-    def store_vector(self, op: k.StoreVector) -> None:
-        at, align = self._group(op.binding, op.index, op.value), k.dtype_of(op.value).itemsize
-        self.code.do(f"store {self.type(op.value)} {self.names[op.value]}, ptr {at}, align {align}")
-
-    # vectors that the IR has, in code of one invocation
-
-    def load_lanes(self, op: k.LoadLanes | k.LoadSharedLanes) -> None:
-        memory, index = op.operands
-        wide, at, align = self._neighbours(op.output, memory, index)
-        self.names[op.output] = self.code.set(f"load {wide}, ptr {at}, align {align}")
-
-    load_shared_lanes = load_lanes
-
-    def load_bytes(self, op: k.LoadBytes) -> None:
-        binding, index = op.operands
-        stride, part = self.forms[index].stride, BY_NAME[op.element.value]
-        type, align = memory_type(part), part.itemsize
-        if k.is_vector(op.output.type) or stride == 0 or (stride == 4 // align and self.mask is None):
-            wide = self.type(op.output)
-            text = f"load {wide}, ptr {self.address(binding, index, type)}, align {align}"
-        else:
-            wide, mask = f"<{self.width} x i32>", f"<{self.width} x i1> {self.mask or 'splat (i1 true)'}"
-            at = f"<{self.width} x ptr> align {align} {self._addresses(binding, index, type)}"
-            name = f"llvm.masked.gather.v{self.width}i32.v{self.width}p0"
-            text = f"call {wide} @{name}({at}, {mask}, {wide} zeroinitializer)"
-        self.names[op.output] = self.code.set(text)
-
-    def store_shared_lanes(self, op: k.StoreSharedLanes) -> None:
-        wide, at, align = self._neighbours(op.vector, op.shared, op.index)
-        self.code.do(f"store {wide} {self.names[op.vector]}, ptr {at}, align {align}")
-
-    def prefetch(self, op: k.Prefetch) -> None:
-        at = self.address(op.binding, op.index, f"[{op.size.value} x i8]")
-        self.code.do(f"call void @llvm.prefetch.p0(ptr {at}, i32 0, i32 3, i32 1)")
-
-    def _neighbours(self, vector: Value, memory: Value, index: Value) -> tuple[str, str, int]:
-        """The type of a vector in memory, its address and its alignment."""
-        dtype = k.dtype_of(vector)
-        return self.type(vector), self.address(memory, index, type_of(dtype)), dtype.itemsize
-
     def make_vector(self, op: k.Vector) -> None:
         scalars, type = [self.scalar(value) for value in op.values], type_of(k.dtype_of(op.output))
         if len(set(scalars)) == 1:
@@ -446,7 +226,7 @@ class Body:
             return
         for part in parts_of(op, self.level):
             if part.adds and self.mask is None and self.level is not None and self.level.unrolled > 1:
-                self._joined_loop(op, part)
+                self._joined_loop(op, part, self.level.unrolled)
             else:
                 self._loop_of(op, part)
 
@@ -515,8 +295,8 @@ class Body:
         self.names.update(zip((op.outputs[at] for at in part.results), nodes, strict=True))
         return nodes
 
-    def _joined_loop(self, op: k.For, part: Part) -> None:
-        """A loop that adds products, some iterations of which LLVM joins: loads go along streams."""
+    def _joined_loop(self, op: k.For, part: Part, unrolled: int) -> None:
+        """A loop that adds products, about `unrolled` iterations of which LLVM joins: loads go along streams."""
         code, index, last = self.code, op.body.block.arguments[0], k.yielded(op.body.block)
         carried = {op.body.block.arguments[1 + at]: at for at in part.results}
         type, (lower, upper, step) = type_of(k.dtype_of(index)), map(self.scalar, (op.lower, op.upper, op.step))
@@ -524,7 +304,7 @@ class Body:
         streams = streams_of(op, part.ops, self.forms) if step == "1" else []
         bases = [self._base_of(stream, type, lower) for stream in streams]
         first, bound = (lower, upper) if count is None else ("0", str(count))
-        with code.counting(type, first, bound, step, wraps=count is None, note=UNROLLED) as loop:
+        with code.counting(type, first, bound, step, wraps=count is None, note=joined(unrolled, count)) as loop:
             for value, at in carried.items():
                 self.names[value] = loop.hand(self.type(value), self.formed(op.start[at], self.forms[value]))
                 self.names[op.outputs[at]] = self.names[value]
@@ -560,13 +340,6 @@ class Body:
             if place.square not in columns:
                 columns[place.square] = self._columns(op, place.first)
             self.names[op.output] = columns[place.square][place.first + place.step * turn]
-
-    def _within(self, outer: str | None, mask: str) -> str:
-        """The lanes of a mask that are in an outer one. Lanes outside of that may be poison, which `and` would keep."""
-        if outer is None:
-            return mask
-        flags = f"<{self.width} x i1>"
-        return self.code.set(f"select {flags} {outer}, {flags} {mask}, {flags} zeroinitializer")
 
     def _masked_loop(self, op: k.For) -> None:
         """Iterations go on while any lane is in the loop. Values of lanes that left it stay."""

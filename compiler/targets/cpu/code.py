@@ -5,19 +5,30 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
-#: notes for loops that LLVM must not unroll, and for those of which it joins some iterations
+#: the note of a loop that LLVM must not unroll
 ROLLED: Final = "!0"
-UNROLLED: Final = "!2"
+#: most iterations of a loop that are joined
+MOST_JOINED: Final = 8
 
 
-def notes(unrolled: int) -> str:
-    """The metadata of a text that the notes of loops name. `unrolled`: iterations that LLVM joins."""
-    rolled = '!0 = distinct !{!0, !1}\n!1 = !{!"llvm.loop.unroll.disable"}'
-    return (
-        rolled
-        if unrolled == 1
-        else f'{rolled}\n!2 = distinct !{{!2, !3}}\n!3 = !{{!"llvm.loop.unroll.count", i32 {unrolled}}}'
-    )
+def joined(most: int, count: int | None) -> str:
+    """The note of a loop of which LLVM joins some iterations. `count`: those of the loop, if that is known. A number
+    that divides it leaves no iterations for a second loop; it is `most` unless another one divides.
+    """
+    numbers = [most, *range(MOST_JOINED, 2, -1)] if count is not None else [most]
+    return f"!{2 * next((number for number in numbers if not (count or 0) % number), most)}"
+
+
+def notes(joins: bool) -> str:
+    """The metadata of a text that the notes of loops name. `joins`: iterations of some are joined."""
+    lines = ["!0 = distinct !{!0, !1}", '!1 = !{!"llvm.loop.unroll.disable"}']
+    for number in range(2, MOST_JOINED + 1) if joins else ():
+        note, count = 2 * number, 2 * number + 1
+        lines += [
+            f"!{note} = distinct !{{!{note}, !{count}}}",
+            f'!{count} = !{{!"llvm.loop.unroll.count", i32 {number}}}',
+        ]
+    return "\n".join(lines)
 
 
 @dataclass(slots=True)

@@ -185,7 +185,7 @@ def texts_of(entries: Sequence[tuple[Block, Signature]], level: Level) -> Iterat
             end += 1
         attributes = _ATTRIBUTES.format(cpu=level.cpu, features=level.features, bits=32 * level.lanes)
         head = f'target triple = "{level.triple}"\n'
-        text = "\n".join([head, *functions.texts(), *texts, attributes, notes(level.unrolled), ""])
+        text = "\n".join([head, *functions.texts(), *texts, attributes, notes(level.unrolled > 1), ""])
         yield text, _names(signature for _, signature in entries[start:end])
 
 
