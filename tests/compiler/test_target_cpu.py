@@ -99,6 +99,30 @@ def test_several_vectors_reduce_at_once_where_they_fit_a_row(lowered: Any, colum
     assert f"load <{lanes} x float>" in text and "gather" not in text
 
 
+@pytest.mark.parametrize(("columns", "asks"), [(1000, True), (10, False)])
+def test_a_pass_over_a_long_row_asks_for_the_next_one(
+    columns: int, asks: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Short rows are loaded once, and ask for nothing."""
+    shape, one = f"tensor<40x{columns}xf32>", "tensor<40xf32>"
+    applied = f"across dimensions = [1] : ({shape}, tensor<f32>) -> {one}"
+    module = f"""func.func @main(%x: {shape}) -> {shape} {{
+      %zero = stablehlo.constant dense<0.0> : tensor<f32>
+      %a = stablehlo.reduce(%x init: %zero) applies stablehlo.add {applied}
+      %b = stablehlo.broadcast_in_dim %a, dims = [0] : ({one}) -> {shape}
+      %c = stablehlo.subtract %x, %b : {shape}
+      %d = stablehlo.multiply %c, %c : {shape}
+      %e = stablehlo.reduce(%d init: %zero) applies stablehlo.add {applied}
+      %f = stablehlo.broadcast_in_dim %e, dims = [0] : ({one}) -> {shape}
+      %g = stablehlo.divide %c, %f : {shape}
+      return %g : {shape}
+    }}"""
+    texts, text_of = list[str](), EntryText.text
+    monkeypatch.setattr(EntryText, "text", lambda entry: texts.append(text_of(entry)) or texts[-1])
+    compiler.compile(module, targets=["cpu"], target_cpu="x86-64-v3")
+    assert [("llvm.prefetch" in text) for text in texts] == [asks]
+
+
 @pytest.mark.parametrize("bits", [0x7FC00001, 0xFF800000, 0x7F800001, 0x80000000, 1, 0x3F800000])
 def test_float_literals_keep_their_bits(bits: int) -> None:
     (wide,) = struct.unpack("<d", struct.pack("<Q", int(literal(bits, BY_NAME["f32"]), 16)))

@@ -54,6 +54,23 @@ def test_rows_of_any_length(level: str, length: int, load_on: LoadOn) -> None:
     np.testing.assert_allclose(_results(load_on, _norm, x, level), want, rtol=1e-5, atol=3e-6)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("level", USABLE)
+def test_powers_beside_those_at_the_ends_of_the_range(level: str, dtype: Any, load_on: LoadOn) -> None:
+    """Vectors in which all powers are far from the ends of the range take a shorter way to the same bits."""
+    with jax.enable_x64(True):
+        rng, end = np.random.default_rng(0), np.log(np.finfo(dtype).max)
+        far = (rng.uniform(-0.9, 0.9, (16, 1000)) * end).astype(dtype)
+        ends = np.array([-np.inf, -1.02 * end, -end, end, 1.1 * end, np.inf, np.nan], dtype)
+        chosen = rng.random(far.shape) < 0.05
+        mixed = np.where(chosen, rng.choice(ends, far.shape), far)
+        program = load_on(compiler.compile(jnp.exp, far, targets="cpu", target_cpu=level), "cpu")["main"]
+        np.testing.assert_array_equal(program(mixed)[~chosen], program(far)[~chosen])
+        with np.errstate(over="ignore"):
+            want = np.exp(mixed.astype(np.longdouble)).astype(dtype)
+        np.testing.assert_allclose(program(mixed), want, rtol=4 * float(np.finfo(dtype).eps), atol=0, equal_nan=True)
+
+
 def _special(length: int) -> Any:
     """Rows whose extrema are NaN, infinities and zeros."""
     x = np.random.default_rng(length).standard_normal((9, length)).astype(np.float32)
