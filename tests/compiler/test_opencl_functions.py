@@ -127,7 +127,8 @@ def test_functions_give_the_bits_of_their_expansions(
     expanded = lowered(text, "opencl")
     assert b"static" in called.payload.data and b"static" not in expanded.payload.data
     for one, other in zip(devices.run(called, x), devices.run(expanded, x), strict=True):
-        assert one.tobytes() == other.tobytes()
+        number = ~np.isnan(one)  # which NaN an operation gives depends on the order of its operands in a register
+        assert np.array_equal(number, ~np.isnan(other)) and one[number].tobytes() == other[number].tobytes()
 
 
 def test_what_is_chosen_from_is_computed_in_front(lowered: Any) -> None:
