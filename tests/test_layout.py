@@ -42,6 +42,7 @@ PARTS_ORDER: dict[str, tuple[str, ...]] = {
         "machine",
         "schedule",
         "reduction_limits",
+        "types",
         "dialect",
         "code",
         "emulation",
