@@ -24,8 +24,9 @@ from orchestrion.hal.errors import DriverUnavailable
 #: bodies, of `PER_CASE` schedules each
 SEEDS = 12
 #: seeds of long runs on cpu: tiles that were read as rows, parts in an array whose length is no power of two, a row of
-#: 34,000 elements for more invocations than a workgroup has
-FOUND = (770095, 770220, 770107, 770452)
+#: 34,000 elements for more invocations than a workgroup has, columns that two vectors share, to which products were
+#: added twice, and places of loads that depend on the number of an invocation
+FOUND = (770095, 770220, 770107, 770452, 229, 544)
 #: a seeded bug is found within so many bodies
 MAX_SEEDS = 400
 FROM_THE_FIRST = os.environ.get("ORCHESTRION_SCHEDULES") == "all"

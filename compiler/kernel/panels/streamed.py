@@ -51,10 +51,12 @@ class StreamedDot(PanelDot):
         """Adds the products of a range of places to the sums of a tile."""
         b = self.builder
         with self._tile_with_rows() as (rows, vectors):
-            for vector in vectors:
-                places = [self._at(row, vector) for row in rows]
+            overlap = self.tile[1] % self.lanes != 0  # then the last two share columns, and products are added once
+            groups = [*([vector] for vector in vectors[:-2]), vectors[-2:]] if overlap else [[one] for one in vectors]
+            for group in groups:
+                places = [self._at(row, at) for row in rows for at in group]
                 start = [b.load_shared_lanes(self.sums, at, self.lanes) for at in places]
-                factors = self._tile_factors(rows, [vector], b.index(0))
+                factors = self._tile_factors(rows, group, b.index(0))
                 loop = b.begin_loop(first, end, b.index(1), start)
                 reduction = vector_sums(b, self.sizes, len(rows), start, factors)
                 sums = b.end_loop(loop, self.elemental.run(reduction.into(loop.carried, (loop.index,))))

@@ -302,6 +302,7 @@ class Body(Accesses):
         type, (lower, upper, step) = type_of(k.dtype_of(index)), map(self.scalar, (op.lower, op.upper, op.step))
         count = difference(sum_of(op.upper), sum_of(op.lower)) if step == "1" else None
         streams = streams_of(op, part.ops, self.forms) if step == "1" else []
+        streams = [stream for stream in streams if all(term in self.names for term in stream.terms)]
         bases = [self._base_of(stream, type, lower) for stream in streams]
         first, bound = (lower, upper) if count is None else ("0", str(count))
         with code.counting(type, first, bound, step, wraps=count is None, note=joined(unrolled, count)) as loop:

@@ -36,7 +36,9 @@ class Stream:
 
 
 def streams_of(loop: k.For, ops: Sequence[Operation], forms: Forms) -> list[Stream]:
-    """The streams of the loads among the ops of a loop."""
+    """The streams of the loads among the ops of a loop. A term may be the number of a workgroup or of an invocation,
+    which code that runs invocations by their place does not compute.
+    """
     index, inside = loop.body.block.arguments[0], set(loop.body.block)
     found: dict[object, Stream] = {}
     for op in ops:
