@@ -196,7 +196,7 @@ class Accesses:
         apart = 0 if isinstance(op, k.StoreShared) else distance_of(op)
         if apart:
             following = self.code.set(f"getelementptr {type}, ptr {at}, i64 {apart}")
-            self.code.do(f"call void @llvm.prefetch.p0(ptr {following}, i32 1, i32 3, i32 1)")
+            self.code.ask_for(following, write=True)
 
     def load_vector(self, op: k.LoadVector) -> None:
         at, align = self._group(op.binding, op.index, op.output), k.dtype_of(op.output).itemsize
@@ -242,7 +242,7 @@ class Accesses:
 
     def prefetch(self, op: k.Prefetch) -> None:
         at = self.address(op.binding, op.index, f"[{op.size.value} x i8]")
-        self.code.do(f"call void @llvm.prefetch.p0(ptr {at}, i32 0, i32 3, i32 1)")
+        self.code.ask_for(at)
 
     def _neighbours(self, vector: Value, memory: Value, index: Value) -> tuple[str, str, int]:
         """The type of a vector in memory, its address and its alignment."""

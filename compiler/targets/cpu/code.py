@@ -73,6 +73,10 @@ class Code:
         mask = [f"i32 {lane}" for lane in lanes]
         return self.set(f"shufflevector {type} {x}, {type} {y}, <{len(mask)} x i32> <{', '.join(mask)}>")
 
+    def ask_for(self, address: str, write: bool = False) -> None:
+        """Asks caches for the line of an address. `write`: it is written next."""
+        self.do(f"call void @llvm.prefetch.p0(ptr {address}, i32 {int(write)}, i32 3, i32 1)")
+
     def begin(self, label: str) -> None:
         """Begins a basic block."""
         self.lines.append(f"{label}:")

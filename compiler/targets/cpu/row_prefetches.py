@@ -92,4 +92,4 @@ def ask_for(code: Code, at: str, ahead: Ahead, lanes: int) -> None:
     first = ahead.distance * ahead.itemsize
     for place in range(first, first + lanes * ahead.itemsize, LINE):
         line = code.set(f"getelementptr i8, ptr {at}, i64 {place}")
-        code.do(f"call void @llvm.prefetch.p0(ptr {line}, i32 0, i32 3, i32 1)")
+        code.ask_for(line)
