@@ -55,3 +55,12 @@ class Account:
             self._live -= freed[0]
             del freed[0]
         return self._live
+
+
+def refund(accounts: list[Account], size: int) -> None:
+    """Refund `size` bytes to each account and take it out of the list. After an interrupt, a second call does the
+    rest: no call stands between the two steps of a turn.
+    """
+    while accounts:
+        accounts[-1]._freed += (size,)
+        del accounts[-1]

@@ -11,7 +11,8 @@ Finalizers:
   appends to `garbage`, that of a device only to `dropped_shares`. The next call of the device, the next allocation,
   `release` of a handle, or the `reaper` does the rest (`collect`).
 - Objects are released under the lock. No thread waits for the lock to release one: its holder, or the reaper, does it.
-- A driver's `release` that raises is counted and causes a warning; the object counts as released.
+- A driver's `release` that raises is counted and causes a warning; the object counts as released. One that Ctrl-C ends
+  leaves its object with the driver (`unreleased`).
 
 Work in flight:
 - Work that was *submitted* has a number on the device state's own timeline. Its refs stay in `in_flight` until that
@@ -51,6 +52,7 @@ from typing import TYPE_CHECKING
 
 from . import open_states
 from .account import Account as Account
+from .account import refund
 from .backend import BackendDevice, BackendSemaphore, Point, Watcher
 from .errors import DeviceLost, HalError
 from .fork import new_lock
@@ -114,6 +116,7 @@ class DeviceState:
         "streaming",
         "submitted",
         "timeline",
+        "unreleased",
         "unsure",
         "writes_begun",
     )
@@ -134,6 +137,8 @@ class DeviceState:
         #: shares dropped without `close`: number, and the function that clears the executable cache after the last one
         self.dropped_shares: deque[tuple[int, Callable[[], None]]] = deque()
         self.release_failures = 0
+        #: those of `owned` whose release Ctrl-C ended: the driver keeps them
+        self.unreleased: set[int] = set()
         self._warnings: deque[str] = deque()
         self._reap_scheduled = False  #: whether the reaper will call `reap`
         self._failed_reaps = 0  #: consecutive calls of `reap` in which the driver failed
@@ -506,23 +511,40 @@ class DeviceState:
                 zip(repeat(launched, count), starmap(self.garbage.popleft, repeat((), count)), strict=True)
             )
         while self.deferred_garbage and self.deferred_garbage[0][0] < oldest:
-            row = self.deferred_garbage[0][1]
-            del self.deferred_garbage[0]  # no call before this: it is released once, whatever comes between
-            self._release(row)
+            self._release_first()
         if self.closed and not (self.owned or self.unfinished or self.abandoned) and self.current is None:
             self._close_backend()
         return not self.deferred_garbage
 
-    def _release(self, row: Garbage) -> None:
-        """Release one object. If Ctrl-C interrupts it, the driver keeps the object, and the device stays open."""
+    def _release_first(self) -> None:
+        """Release the first object of `deferred_garbage`. If Ctrl-C ends the driver's `release`, the driver keeps the
+        object, and the device stays open.
+        """
+        row = self.deferred_garbage[0][1]
+        done, accounts = list[None](), [*row.accounts]
         try:
-            row.backend.release()
-        except Exception as error:
+            done.extend(starmap(row.backend.release, ((),)))  # one step of C: after its end it is known to be done
+            self._released(row, done, accounts)
+        except BaseException as error:
+            if isinstance(error, Exception):
+                done.append(None)
+            to_its_end(partial(self._released, row, done, accounts))
+            if not isinstance(error, Exception):
+                raise
             self.release_failed(f"{type(row.backend).__name__} was not released", error)
-        finally:
-            for account in row.accounts:
-                account.refund(row.size)
-        self.owned.discard(id(row.backend))
+
+    def _released(self, row: Garbage, done: list[None], accounts: list[Account]) -> None:
+        """Take a row out of `deferred_garbage` whose object was released, or is the driver's if `done` is empty.
+        Repeating it is harmless.
+        """
+        if not self.deferred_garbage or self.deferred_garbage[0][1] is not row:
+            return
+        if done:
+            self.owned.discard(id(row.backend))
+        else:
+            self.unreleased.add(id(row.backend))
+        refund(accounts, row.size)
+        del self.deferred_garbage[0]
 
     def release_failed(self, what: str, error: Exception) -> None:
         """Record an error of the driver that no caller waits for; `_warn` reports it once the lock is free."""

@@ -14,8 +14,11 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import repeat
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from orchestrion.hal.backend import (
@@ -52,9 +55,9 @@ class Ticket:
 
     __slots__ = ("abandoned", "fence", "fences", "number", "recordings")
 
-    def __init__(self, fence: Handle, fences: Any) -> None:
-        self.fence = fence
-        self.fences = fences  #: the fence as an array for the driver
+    def __init__(self, fences: Any) -> None:
+        self.fences = fences  #: the fence as an array for the driver, which writes it there; null before that
+        self.fence: Handle = fences[0]
         self.number = 0
         self.recordings: Sequence[Recording] = ()
         self.abandoned = False
@@ -83,15 +86,17 @@ class VulkanQueue(BackendQueue):
         self._staged = device.allocator.staged
         self.tickets: list[Ticket] = []  #: all tickets except abandoned ones
         self._own = self.create_ticket()  #: the ticket of `execute`
-        #: abandoned tickets, and the timeline value at which the fence of each may be destroyed
-        self._left: dict[Ticket, int] = {}
+        #: abandoned tickets, the timeline value at which the fence of each may be destroyed, and the fence
+        self._left: dict[Ticket, tuple[int, Handle]] = {}
         self._made: tuple[Sequence[Point], list[int]] = ((), [])  #: signals and result of the last submission
 
     def create_ticket(self) -> Ticket:
         api, device = self._api, self._device
-        fence = api.create(device.vk.vkCreateFence, device.handle, api.new("VkFenceCreateInfo"), "a fence")
-        ticket = Ticket(fence, api.ffi.new("VkFence[1]", [fence]))
-        self.tickets.append(ticket)
+        ticket = Ticket(api.ffi.new("VkFence[1]"))
+        self.tickets.append(ticket)  # first: if Ctrl-C comes after the next call, `close` destroys the fence
+        result = device.vk.vkCreateFence(device.handle, api.new("VkFenceCreateInfo"), api.null, ticket.fences)
+        api.check(result, "a fence")
+        ticket.fence = ticket.fences[0]
         return ticket
 
     def prepare(self, works: Sequence[BackendWork], using: Using, progress: Progress) -> None:
@@ -160,7 +165,7 @@ class VulkanQueue(BackendQueue):
             recording.pending = number
         with suppress(ValueError):
             self.tickets.remove(ticket)
-        self._left[ticket] = number
+        self._left[ticket] = number, ticket.fences[0]
         ticket.abandoned = True  # set last: everything above can be repeated
 
     def execute(
@@ -252,7 +257,7 @@ class VulkanQueue(BackendQueue):
         self.transfers.release()
         self.timeline.semaphore.release()
         for ticket in (*self.tickets, *self._left):
-            self._device.vk.vkDestroyFence(self._device_handle, ticket.fence, self._api.null)
+            self._device.vk.vkDestroyFence(self._device_handle, ticket.fences[0], self._api.null)
 
     def _recordings(self, batch: Sequence[BackendWork]) -> list[Recording]:
         """The recordings of the next submission. Each counts as in flight from now on, so that none is encoded for
@@ -324,9 +329,11 @@ class VulkanQueue(BackendQueue):
         """Reclaim what finished transfers used, and destroy the fences that are over."""
         self.transfers.retire()
         reached = self.timeline.poll() if self._left else 0
-        for ticket in [ticket for ticket, number in self._left.items() if number <= reached]:
-            del self._left[ticket]
-            self._device.vk.vkDestroyFence(self._device_handle, ticket.fence, self._api.null)
+        over = [ticket for ticket, (number, _) in self._left.items() if number <= reached]
+        if over:  # take out and destroy in one step of C, so that Ctrl-C leaves none that is neither
+            fences = map(itemgetter(1), map(self._left.pop, over))
+            destroy = self._device.vk.vkDestroyFence
+            deque(map(destroy, repeat(self._device_handle), fences, repeat(self._api.null)), maxlen=0)
 
 
 def used_by(batch: Sequence[BackendWork]) -> list[BackendBuffer]:

@@ -199,18 +199,20 @@ class User:
 
 
 def quiet(program: vm.Program) -> tuple[int, int]:
-    """Bytes of the device in use, and objects of the driver, once nothing is under way."""
+    """Bytes of the device in use, and objects of the driver that something refers to, once nothing is under way."""
+    state = program.device.device_state
+
+    def count() -> tuple[int, int]:
+        return program.device.allocator.live_bytes, len(state.owned) - len(state.unreleased)
+
     program.device.queue.wait_idle()
     end = time.monotonic() + 5
     while True:
         gc.collect()
-        program.device.device_state.collect()
-        found = program.device.allocator.live_bytes, len(program.device.device_state.owned)
+        state.collect()
+        found = count()
         time.sleep(0.05)
-        if (
-            found == (program.device.allocator.live_bytes, len(program.device.device_state.owned))
-            or time.monotonic() > end
-        ):
+        if found == count() or time.monotonic() > end:
             return found
 
 

@@ -18,6 +18,7 @@ from orchestrion.hal import executable
 from orchestrion.hal.backend import Entry
 from orchestrion.hal.buffer import Buffer
 from orchestrion.hal.command_buffer import CommandBuffer
+from orchestrion.hal.cts.interrupts import run_interrupted
 from orchestrion.hal.device import Device
 from orchestrion.hal.errors import InvalidArgument, OutOfMemory
 from orchestrion.hal.lifetime import Account
@@ -71,6 +72,24 @@ def test_interrupts_lose_no_bytes_of_an_account() -> None:
             while True:
                 account.charge(16, charged)
     assert account.live == 16 * len(charged)
+
+
+def test_an_interrupted_release() -> None:
+    """Wherever Ctrl-C comes: the bytes are free, and the object is released, or known to be the driver's."""
+    place, came = 0, True
+    while came:
+        place += 1
+        with open_device("null") as device:
+            commands, buffer = filled(device, 1)
+            state, before = device.device_state, len(device.device_state.owned)
+            buffer.release()  # the recording still uses it
+            came = run_interrupted(commands.release, place)
+            del commands, buffer
+            state.collect()
+            assert device.allocator.live_bytes == 0, place
+            assert len(state.owned) == before - 2 + len(state.unreleased) and state.unreleased <= state.owned, place
+            assert len(state.unreleased) <= came, place
+    assert place > 10
 
 
 def test_release_never_waits_for_the_queue() -> None:
