@@ -517,9 +517,7 @@ class DeviceState:
         return not self.deferred_garbage
 
     def _release_first(self) -> None:
-        """Release the first object of `deferred_garbage`. If Ctrl-C ends the driver's `release`, the driver keeps the
-        object, and the device stays open.
-        """
+        """Release the first of `deferred_garbage`. If Ctrl-C ends it, the driver keeps the object (`unreleased`)."""
         row = self.deferred_garbage[0][1]
         done, accounts = list[None](), [*row.accounts]
         try:
@@ -534,17 +532,14 @@ class DeviceState:
             self.release_failed(f"{type(row.backend).__name__} was not released", error)
 
     def _released(self, row: Garbage, done: list[None], accounts: list[Account]) -> None:
-        """Take a row out of `deferred_garbage` whose object was released, or is the driver's if `done` is empty.
-        Repeating it is harmless.
-        """
-        if not self.deferred_garbage or self.deferred_garbage[0][1] is not row:
-            return
-        if done:
-            self.owned.discard(id(row.backend))
-        else:
-            self.unreleased.add(id(row.backend))
-        refund(accounts, row.size)
-        del self.deferred_garbage[0]
+        """Take out a row whose object was released, or stays with the driver. Repeating it is harmless."""
+        if self.deferred_garbage and self.deferred_garbage[0][1] is row:
+            if done:
+                self.owned.discard(id(row.backend))
+            else:
+                self.unreleased.add(id(row.backend))
+            refund(accounts, row.size)
+            del self.deferred_garbage[0]
 
     def release_failed(self, what: str, error: Exception) -> None:
         """Record an error of the driver that no caller waits for; `_warn` reports it once the lock is free."""
