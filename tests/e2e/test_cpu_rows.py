@@ -1,5 +1,5 @@
-"""Rows on the device `cpu`: the lanes of vectors share a row, whether vectors divide it or not, on every level that
-this processor runs.
+"""Rows and products on the device `cpu`: the lanes of vectors share a row, whether vectors divide it or not, on every
+level that this processor runs.
 """
 
 from collections.abc import Callable
@@ -52,6 +52,17 @@ def test_rows_of_any_length(level: str, length: int, load_on: LoadOn) -> None:
     centred = wide - wide.mean(-1, keepdims=True)
     want = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5)
     np.testing.assert_allclose(_results(load_on, _norm, x, level), want, rtol=1e-5, atol=3e-6)
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3, 5, 7, 37, 39, 67])
+@pytest.mark.parametrize("level", USABLE)
+def test_products_of_any_depth(level: str, depth: int, load_on: LoadOn) -> None:
+    """Numbers of products that joined iterations do not divide, and of columns that blocks do not."""
+    rng = np.random.default_rng(depth)
+    for rows, columns in ((100, 513), (33, 81)):
+        x, y = (rng.integers(-9, 9, shape).astype(np.float32) for shape in ((rows, depth), (depth, columns)))
+        program = load_on(compiler.compile(jnp.matmul, x, y, targets="cpu", target_cpu=level), "cpu")["main"]
+        np.testing.assert_array_equal(program(x, y), x @ y)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections import ChainMap
-from collections.abc import Callable, Container, Iterable, MutableMapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, MutableMapping, Sequence
 from functools import partial
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
@@ -20,11 +20,11 @@ from orchestrion.compiler.targets.kernel_target import methods_of
 from .accesses import Accesses
 from .by_vectors import fills_registers, from_lane, sums_to_hold, values_from_outside
 from .byte_products import add_byte_products
-from .code import Code, joined
+from .code import Code, joined, joins
 from .divisors import safe_divisor
 from .forms import Forms
 from .levels import Level
-from .loop_parts import Part, parts_of
+from .loop_parts import Part, parts_of, stores_behind
 from .masks import all_of, any_of
 from .scalars import instruction, memory_type, suffix, type_of
 from .scale import scaled
@@ -69,11 +69,16 @@ class Body(Accesses):
         squares = straight_squares(ops, self.forms) if far else {}
         woven = woven_stores(ops, self.forms) if far else {}
         last, sums = sums_to_hold(ops, self.forms, self.level) if self.mask is None else (None, ())
-        for op in ops:
+        done = set[Operation]()
+        for number, op in enumerate(ops):
+            if op in done:
+                continue
             if op in squares:
                 self._square(op, squares[op])
             elif op in woven:
                 self._weave(woven[op])
+            elif isinstance(op, k.For):
+                done |= self.loop(op, ops[number + 1 :])
             elif op.name not in _OPS:
                 raise CompileError([Diagnostic("native kernels have no such op", op.loc, op.name)])
             else:
@@ -217,18 +222,24 @@ class Body(Accesses):
 
     # control
 
-    def loop(self, op: k.For) -> None:
+    def loop(self, op: k.For, after: Sequence[Operation] = ()) -> set[Operation]:
+        """A loop, and those of the ops behind it that run behind a part of it; returns them."""
         if self.forms.leaves_apart(op):
             self._masked_loop(op)
-            return
+            return set()
         if self.single is not None and not op.outputs and fills_registers(list(op.body.block), self.level):
             self._loop_by_vectors(op, self.single)
-            return
-        for part in parts_of(op, self.level):
-            if part.adds and self.mask is None and self.level is not None and self.level.unrolled > 1:
-                self._joined_loop(op, part, self.level.unrolled)
-            else:
+            return set()
+        parts, unrolled = parts_of(op, self.level), self.level.unrolled if self.level is not None else 1
+        if unrolled == 1 or self.mask is not None or not all(part.adds for part in parts):
+            for part in parts:
                 self._loop_of(op, part)
+            return set()
+        behind = stores_behind(op, parts, after)
+        for part, ops in zip(parts, behind, strict=True):
+            self._joined_loop(op, part, unrolled)
+            self.ops(ops)
+        return {each for ops in behind for each in ops}
 
     def _loop_by_vectors(self, op: k.For, single: Forms) -> None:
         """A loop without results of which each iteration runs one vector after the other."""
@@ -296,31 +307,53 @@ class Body(Accesses):
         return nodes
 
     def _joined_loop(self, op: k.For, part: Part, unrolled: int) -> None:
-        """A loop that adds products, about `unrolled` iterations of which LLVM joins: loads go along streams."""
-        code, index, last = self.code, op.body.block.arguments[0], k.yielded(op.body.block)
-        carried = {op.body.block.arguments[1 + at]: at for at in part.results}
+        """A loop that adds products, about `unrolled` iterations of which LLVM joins: loads go along streams. What is
+        left of a known number of iterations follows it, as a way out of joined iterations keeps LLVM from ordering
+        them.
+        """
+        code, index = self.code, op.body.block.arguments[0]
+        carried: dict[Value, int] = {op.body.block.arguments[1 + at]: at for at in part.results}
         type, (lower, upper, step) = type_of(k.dtype_of(index)), map(self.scalar, (op.lower, op.upper, op.step))
         count = difference(sum_of(op.upper), sum_of(op.lower)) if step == "1" else None
         streams = streams_of(op, part.ops, self.forms) if step == "1" else []
         streams = [stream for stream in streams if all(term in self.names for term in stream.terms)]
         bases = [self._base_of(stream, type, lower) for stream in streams]
-        first, bound = (lower, upper) if count is None else ("0", str(count))
-        with code.counting(type, first, bound, step, wraps=count is None, note=joined(unrolled, count)) as loop:
+        number = joined(unrolled, count)
+        rest = (count or 0) % number
+        first, bound = (lower, upper) if count is None else ("0", str(count - rest))
+        with code.counting(type, first, bound, step, wraps=count is None, note=joins(number)) as loop:
             for value, at in carried.items():
                 self.names[value] = loop.hand(self.type(value), self.formed(op.start[at], self.forms[value]))
                 self.names[op.outputs[at]] = self.names[value]
             pointers = [loop.hand("ptr", base) for base in bases]
             loop.run()
             self.names[index] = loop.counter if first == lower else code.set(f"add {type} {lower}, {loop.counter}")
-            for stream, pointer in zip(streams, pointers, strict=True):
-                self.streams |= {(stream.memory, at): (pointer, place) for at, place in stream.places.items()}
-            self.ops(part.ops)
-            self.streams.clear()
+            self._along(part.ops, dict(zip(pointers, streams, strict=True)))
             moved = [
                 code.set(f"getelementptr {memory_type(stream.dtype)}, ptr {pointer}, i64 {stream.step}")
                 for stream, pointer in zip(streams, pointers, strict=True)
             ]
-            loop.give([*(self.formed(last[at], self.forms[value]) for value, at in carried.items()), *moved])
+            loop.give([*self._given(op, carried).values(), *moved])
+        for turn in range(rest):
+            self.names[index] = code.set(f"add {type} {lower}, {int(bound) + turn}")
+            self.names.update((value, self.names[op.outputs[at]]) for value, at in carried.items())
+            self._along(part.ops, dict(zip(pointers, streams, strict=True)), turn)
+            self.names.update((op.outputs[at], text) for at, text in self._given(op, carried).items())
+
+    def _along(self, ops: Iterable[Operation], streams: Mapping[str, Stream], turn: int = 0) -> None:
+        """Ops of an iteration whose loads go along streams. `streams`: by the pointers of the iteration `turn` turns
+        before.
+        """
+        for pointer, stream in streams.items():
+            places = ((at, place + turn * stream.step) for at, place in stream.places.items())
+            self.streams |= {(stream.memory, at): (pointer, place) for at, place in places}
+        self.ops(ops)
+        self.streams.clear()
+
+    def _given(self, op: k.For, carried: Mapping[Value, int]) -> dict[int, str]:
+        """The values that an iteration yields, by their numbers. `carried`: values -> their numbers."""
+        last = k.yielded(op.body.block)
+        return {at: self.formed(last[at], self.forms[value]) for value, at in carried.items()}
 
     def _base_of(self, stream: Stream, type: str, lower: str) -> str:
         """The address of a stream in the first iteration."""

@@ -11,12 +11,17 @@ ROLLED: Final = "!0"
 MOST_JOINED: Final = 8
 
 
-def joined(most: int, count: int | None) -> str:
-    """The note of a loop of which LLVM joins some iterations. `count`: those of the loop, if that is known. A number
-    that divides it leaves no iterations for a second loop; it is `most` unless another one divides.
+def joined(most: int, count: int | None) -> int:
+    """How many iterations of a loop are joined. `count`: those of the loop, if that is known. A number that divides it
+    leaves none for other code; it is `most` unless another one divides.
     """
     numbers = [most, *range(MOST_JOINED, 2, -1)] if count is not None else [most]
-    return f"!{2 * next((number for number in numbers if not (count or 0) % number), most)}"
+    return next((number for number in numbers if not (count or 0) % number), most)
+
+
+def joins(number: int) -> str:
+    """The note of a loop of which LLVM joins as many iterations."""
+    return f"!{2 * number}"
 
 
 def notes(joins: bool) -> str:

@@ -7,7 +7,7 @@ back in each iteration.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from orchestrion.compiler.ir.core import Operation, Value
@@ -15,6 +15,7 @@ from orchestrion.compiler.ir.dims import ceildiv
 from orchestrion.compiler.kernel import dialect as k
 
 from .levels import Level
+from .squares import sum_of
 
 _ADDS = k.MultiplyAdd | k.MultiplyAddBytes
 
@@ -56,6 +57,35 @@ def parts_of(loop: k.For, level: Level | None) -> list[Part]:
         chunks = [group[at : at + count] for at in range(0, len(group), count)]
         found += [Part(chunk, _needed(loop, [last[number] for number in chunk]), adds=True) for chunk in chunks]
     return found
+
+
+def stores_behind(loop: k.For, parts: Sequence[Part], ops: Iterable[Operation]) -> list[list[Operation]]:
+    """For each part, the ops that run right behind it, of the `ops` behind the loop: stores of its sums, which leave
+    their registers then, instead of moving to memory and back while the other parts run. The first part has, too, the
+    scalars in front of the stores, which are the same without the loop.
+    """
+    found: list[list[Operation]] = [[] for _ in parts]
+    parts_of_sums = {loop.outputs[at]: number for number, part in enumerate(parts) for at in part.results}
+    read = {value for op in loop.walk() for value in op.operands}
+    stores: list[k.StoreSharedLanes] = []
+    for op in ops:
+        if isinstance(op, k.StoreSharedLanes) and op.vector in parts_of_sums and op.shared not in read:
+            if not all(_is_apart(op, other) for other in stores):
+                break
+            stores.append(op)
+            found[parts_of_sums[op.vector]].append(op)
+        elif isinstance(op, k.Scalar | k.Constant) and not any(value in parts_of_sums for value in op.operands):
+            found[0].append(op)
+        else:
+            break
+    return found
+
+
+def _is_apart(x: k.StoreSharedLanes, y: k.StoreSharedLanes) -> bool:
+    """Whether two stores of vectors are known to write different elements. Sums of indices may wrap."""
+    (at, terms), (other, other_terms) = sum_of(x.index), sum_of(y.index)
+    lanes, span = max(k.length_of(x.vector), k.length_of(y.vector)), 1 << k.dtype_of(x.index).bits
+    return x.shared is not y.shared or (terms == other_terms and lanes <= (at - other) % span <= span - lanes)
 
 
 def _start(one: Operation) -> Value:

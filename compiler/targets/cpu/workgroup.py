@@ -200,7 +200,7 @@ class WorkgroupOps(ABC):
     `most_lanes`: invocations that may run at once; `masks`: whether also where only some of them access memory,
     `versions`: where it may be that all of them do.
     `absent`: ops that are false; branches on them are left out. `joins`: whether calls for several vectors at once cost
-    less.
+    less, and versions for two vectors at once.
     """
 
     def __init__(
@@ -346,14 +346,20 @@ class WorkgroupOps(ABC):
             return []
         loops = [op for op in ops if isinstance(op, k.For) and op.start]
         inner = [op for loop in loops for op in loop.walk()]
-        plain = not (best.gathers or best.masked or best.shuffled) and len(inner) <= MOST_INTERLEAVED
         calls = self.joins and any(isinstance(op, k.Call) for op in (*ops, *inner))
+        versions = self.versions and self.joins and not (best.always_masked or loops or calls)
+        plain = not (best.gathers or (best.masked and not versions) or best.shuffled) and len(inner) <= MOST_INTERLEAVED
         if not plain or not (loops or calls or self.place is None):
             return [best]
         sums = max((len(loop.start) for loop in loops), default=MOST_SUMS)
         counts = [count for count in INTERLEAVED if count <= 4 or (count * sums <= MOST_SUMS and not calls)]
-        wider = (self._visited(count * best.width, ops, kept) for count in counts)
-        fitting = (forms for forms in wider if not (self.size % forms.width or forms.gathers or forms.masked))
+        wider = (self._visited(count * best.width, ops, kept) for count in (counts if not best.masked else [2]))
+        fitting = (
+            forms
+            for forms in wider
+            if not (self.size % forms.width or forms.gathers)
+            and not (forms.always_masked if best.masked else forms.masked)
+        )
         wide = next(fitting, None)
         return [best] if wide is None else [wide, best]
 
