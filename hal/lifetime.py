@@ -137,8 +137,8 @@ class DeviceState:
         #: shares dropped without `close`: number, and the function that clears the executable cache after the last one
         self.dropped_shares: deque[tuple[int, Callable[[], None]]] = deque()
         self.release_failures = 0
-        #: those of `owned` whose release Ctrl-C ended: the driver keeps them
-        self.unreleased: set[int] = set()
+        #: those of `owned` whose release Ctrl-C ended: the driver keeps them, so their ids are not given to others
+        self.unreleased: dict[int, Releasable] = {}
         self._warnings: deque[str] = deque()
         self._reap_scheduled = False  #: whether the reaper will call `reap`
         self._failed_reaps = 0  #: consecutive calls of `reap` in which the driver failed
@@ -537,7 +537,7 @@ class DeviceState:
             if done:
                 self.owned.discard(id(row.backend))
             else:
-                self.unreleased.add(id(row.backend))
+                self.unreleased[id(row.backend)] = row.backend
             refund(accounts, row.size)
             del self.deferred_garbage[0]
 
