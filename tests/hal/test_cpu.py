@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -277,6 +278,31 @@ def test_long_dispatches(rig: Rig, groups: int, architecture: str) -> None:
     rig.computed(out, np.ones(groups, np.uint32))
     assert watcher.looks >= 1
     executable.release()
+
+
+def test_long_dispatches_are_always_shared(architecture: str) -> None:
+    """Each run of a long dispatch is offered to the helpers, also if they sleep in the run after which its time is
+    measured again. A shared dispatch has a number of its own, the epoch of the ticket.
+    """
+    needs_llvmlite()
+    payload = native_images.build(SLOW, [("slow", 1, 1)], architecture)
+    groups, turns, runs = 64, 5000, 200
+    with open_cpu(2) as device:
+        rig, words = Rig(device, computes=True), shared_pool(2).words
+        executable = device.create_executable("native-image", memoryview(payload), SLOW_ENTRIES)
+        commands = rig.recording(1)
+        commands.dispatch(executable, 0, (groups, 1, 1), [(0, 0, 4 * groups)], turns.to_bytes(4, "little"))
+        commands.finish()
+        out = rig.zeros(4 * groups)
+        before = words.ticket >> 32
+        for _ in range(runs):
+            end = time.monotonic() + 10
+            while words.sleepers < words.helpers and time.monotonic() < end:
+                time.sleep(0.0001)
+            rig.run(commands, out)
+        assert words.ticket >> 32 == before + runs
+        rig.computed(out, np.full(groups, runs, np.uint32))
+        executable.release()
 
 
 @pytest.mark.parametrize("groups", [*range(1, 40), 127, 128, 129, 1000, 65_535, 65_536, 1_000_003])
