@@ -29,8 +29,9 @@ from . import layout, stack
 from .code_memory import ANONYMOUS, READ_WRITE, CodeMemory, libc, map_memory
 from .processor import architecture
 
-#: looks of a waiting thread before it sleeps; a pause takes 10 to 50 ns on x86, a yield about 1 ns on aarch64
-SPIN = {"x86-64": 2000, "aarch64": 50000}
+#: looks of a waiting thread before it sleeps, some 200 us: longer than most callers need from one call to the next. A
+#: pause takes 10 to 50 ns on x86, a yield about 1 ns on aarch64.
+SPIN = {"x86-64": 8000, "aarch64": 200_000}
 #: most seconds that the exit of the process waits for native code to return
 EXIT_SECONDS = 10.0
 
