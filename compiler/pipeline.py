@@ -130,6 +130,7 @@ PASSES: Final[tuple[Pass, ...]] = (
     ),
     Pass("materialize-encodings", "hl_seq", "targets.passes.encodings.materialize_encodings", "others are dispatches"),
     Pass("fuse-attention", "hl_seq", "targets.passes.fuse_attention", "only some machines keep scores in a workgroup"),
+    Pass("split-dots", "hl_seq", "targets.passes.split_dots", "no dot is part of an attention any more"),
     Pass("convert-to-hl-seq", "hl_seq", "sequencer.convert_to_hl_seq", "layouts determine sizes in memory"),
     Pass("mark-kernel-loops", "hl_seq", "targets.passes.loops.mark_kernel_loops", "bodies are final; the host counts"),
     Pass("count-on-device", "hl_seq", "sequencer.count_on_device", "the counter is a resource of one program"),
