@@ -65,6 +65,30 @@ def test_products_of_any_depth(level: str, depth: int, load_on: LoadOn) -> None:
         np.testing.assert_array_equal(program(x, y), x @ y)
 
 
+@pytest.mark.parametrize("rows", [1, 2, 3])
+@pytest.mark.parametrize(("depth", "columns"), [(256, 300), (1024, 520), (4096, 256), (4160, 260)])
+@pytest.mark.parametrize("level", USABLE)
+def test_parts_of_long_products(level: str, rows: int, depth: int, columns: int, load_on: LoadOn) -> None:
+    """A dot of few rows and its sums are two dispatches. They compute the bits that more rows in one dispatch get, up
+    to 64 parts of 64 products.
+    """
+
+    def layer(x: Any, w: Any, b: Any) -> Any:
+        return jnp.maximum(x @ w + b, 0) + x[:, :1]
+
+    rng = np.random.default_rng(depth)
+    x, w, b = (rng.standard_normal(shape).astype(np.float32) for shape in ((20, depth), (depth, columns), (columns,)))
+    few, many = (
+        load_on(compiler.compile(layer, x[:count], w, b, targets="cpu", target_cpu=level), "cpu")["main"]
+        for count in (rows, 20)
+    )
+    found, want = few(x[:rows], w, b), many(x, w, b)[:rows]
+    if depth <= 64 * 64:
+        np.testing.assert_array_equal(found, want)
+    exact = np.maximum(x[:rows].astype(np.float64) @ w + b, 0) + x[:rows, :1]
+    np.testing.assert_allclose(found, exact, rtol=1e-5, atol=2e-6 * np.sqrt(depth))
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("level", USABLE)
 def test_powers_beside_those_at_the_ends_of_the_range(level: str, dtype: Any, load_on: LoadOn) -> None:

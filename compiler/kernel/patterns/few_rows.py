@@ -16,10 +16,10 @@ from .task import Task
 
 #: fewest columns of a dot for which blocks have whole pieces of the rows of an operand
 FEWEST_COLUMNS = 256
-#: most columns of a block: rows of a page
-MOST_COLUMNS = 1024
+#: most columns of a block: rows of a page; and if as many batches give threads enough blocks (`split-dots` makes them)
+MOST_COLUMNS, MOST_COLUMNS_OF_BATCHES, MANY_BATCHES = 1024, 4096, 8
 #: invocations of a workgroup along the columns
-GROUPS = (8, 16, 32)
+GROUPS = (8, 16, 32, 64)
 #: fewest blocks of a dot: threads share them
 FEWEST_BLOCKS = 4
 #: lanes of a vector; most vectors of a row of a tile; most vectors of sums of a tile of f32
@@ -81,6 +81,7 @@ def _block(columns: int, batches: int, most_vectors: int) -> tuple[int, int]:
     """(columns of a tile, tiles of a block) with the least work for two threads, beyond the edges, too; of equal ones
     the widest block.
     """
+    most = min(columns, MOST_COLUMNS if batches < MANY_BATCHES else MOST_COLUMNS_OF_BATCHES)
     options = [(LANES * vectors, groups) for vectors in range(1, most_vectors + 1) for groups in GROUPS]
 
     def cost(option: tuple[int, int]) -> tuple[float, int, int]:
@@ -89,4 +90,4 @@ def _block(columns: int, batches: int, most_vectors: int) -> tuple[int, int]:
         work = max(blocks + blocks % 2, FEWEST_BLOCKS) * tile * groups / (batches * columns)
         return round(work, 1), -tile * groups, -tile
 
-    return min((one for one in options if one[0] * one[1] <= min(columns, MOST_COLUMNS)), key=cost)
+    return min((one for one in options if one[0] * one[1] <= most), key=cost)

@@ -114,7 +114,9 @@ def _products(dot: DotGeneral) -> Tensor | None:
     rewriter = Rewriter.before(dot)
     x, y = (
         Tensor(rewriter, value).reshape(*shape[:axis], parts, BLOCK, *shape[axis + 1 :])
-        for value, shape, axis in zip((dot.lhs, dot.rhs), (side.static_shape for side in sides), contracted, strict=True)
+        for value, shape, axis in zip(
+            (dot.lhs, dot.rhs), (side.static_shape for side in sides), contracted, strict=True
+        )
     )
     lhs, rhs = contracted
     numbers = DotDimensions((lhs,), (rhs,), (lhs + 1,), (rhs + 1,))
