@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from orchestrion.compiler.ir.attributes import DenseArray, DenseElements, StringAttr, SymbolRef
-from orchestrion.compiler.ir.core import Operation, OpResult, Trait, Value
+from orchestrion.compiler.ir.core import Block, Operation, OpResult, Region, Trait, Value
 from orchestrion.compiler.ir.declare import attr, operand, operands, optional, region, result, results
 from orchestrion.compiler.ir.dialect import Dialect, ops_in
 from orchestrion.compiler.ir.types import DialectType, TensorType, Type
@@ -121,6 +121,14 @@ class Executable(Operation):
     sym_name = attr(StringAttr)
     body = region()
     traits = frozenset({Trait.ISOLATED, Trait.SYMBOL, Trait.SYMBOL_TABLE, Trait.NO_TERMINATOR})
+
+    @classmethod
+    def of(cls, entry: Func, name: str) -> Executable:
+        """A new executable with one entry. Both get the name."""
+        executable = cls.build(sym_name=name, body=Region([Block()]), loc=entry.loc)
+        executable.body.block.append(entry)
+        executable.rename(name)
+        return executable
 
     @property
     def entry(self) -> Func:

@@ -76,12 +76,10 @@ def _updates(region: Outlined) -> list[tuple[Update, Value] | None]:
 
 def executable_of(region: Outlined, name: str) -> Executable:
     """An executable whose only entry, of the same name, computes the outputs of a region."""
-    executable = Executable.build(sym_name=name, body=Region([Block()]), loc=region.loc)
-    executable.body.block.append(_entry(region, name))
-    return executable
+    return Executable.of(_entry(region, name), name)
 
 
-def _entry(region: Outlined, name: str) -> Operation:
+def _entry(region: Outlined, name: str) -> Func:
     """The ops of a region as a function."""
     used = captures(region)
     inputs = tuple(value.type for value in used)

@@ -126,9 +126,7 @@ def _increment(program: hl_seq.Program, func: Func) -> SymbolRef:
     entry = Func.build(
         sym_name=name, function_type=FunctionType((COUNTER,), (COUNTER,)), kind="elementwise", body=Region([body])
     )
-    made = flow.Executable.build(sym_name=name, body=Region([Block()]), loc=func.loc)
-    made.body.block.append(entry)
-    Builder.before(func).insert(made)
+    Builder.before(func).insert(flow.Executable.of(entry, name))
     return SymbolRef(name, (name,))
 
 

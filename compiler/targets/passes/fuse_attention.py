@@ -41,10 +41,7 @@ def run(program: hl_seq.Program) -> None:
             if text not in made:
                 made[text] = names.fresh(f"{last.entry.root}_attention") if _fits(func, made_for, program) else ""
                 if made[text]:
-                    executable = Executable.build(sym_name="", body=Region([Block()]), loc=func.loc)
-                    executable.body.block.append(func)
-                    executable.rename(made[text])
-                    Builder.after(entries[last.entry.root]).insert(executable)
+                    Builder.after(entries[last.entry.root]).insert(Executable.of(func, made[text]))
             if made[text]:
                 _replace(dispatches, arguments, made[text])
                 break

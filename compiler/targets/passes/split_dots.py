@@ -135,10 +135,7 @@ def _executable(func: Func, origin: Executable, names: Names, made: dict[str, st
     text = operation_text(func)
     if text not in made:
         made[text] = names.fresh(wish)
-        executable = Executable.build(sym_name="", body=Region([Block()]), loc=func.loc)
-        executable.body.block.append(func)
-        executable.rename(made[text])
-        Builder.before(origin).insert(executable)
+        Builder.before(origin).insert(Executable.of(func, made[text]))
     return made[text]
 
 
