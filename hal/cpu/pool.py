@@ -29,9 +29,9 @@ from . import layout, stack
 from .code_memory import ANONYMOUS, READ_WRITE, CodeMemory, libc, map_memory
 from .processor import architecture
 
-#: looks of a waiting thread before it sleeps, some 200 us: longer than most callers need from one call to the next. A
-#: pause takes 10 to 50 ns on x86, a yield about 1 ns on aarch64.
-SPIN = {"x86-64": 8000, "aarch64": 200_000}
+#: nanoseconds that a waiting thread looks for work before it sleeps: longer than most callers need from one call to the
+#: next
+SPIN = 200_000
 #: most seconds that the exit of the process waits for native code to return
 EXIT_SECONDS = 10.0
 
@@ -81,7 +81,7 @@ class Pool:
             _set_cores(
                 self.words.home, set(cores) - {cores[index % len(cores)] for index in range(1, self._started + 1)}
             )
-            self.words.spin = SPIN[architecture()] if self._started < len(cores) else 0
+            self.words.spin = SPIN if self._started < len(cores) else 0
 
     def stop(self) -> None:
         """Have the helpers return. From now on every caller works alone."""

@@ -17,7 +17,7 @@
 ; announce themselves: one that sleeps, or is late, takes no chunk and nobody waits for it. The job cannot change while a
 ; chunk is under way, so it is read after the chunk is taken. A caller that finds the pool taken runs its job alone.
 ;
-; Sleep. A helper that found nothing for `spin` looks sleeps on the epoch. It counts itself in `sleepers` before it
+; Sleep. A helper that found nothing for `spin` nanoseconds sleeps on the epoch. It counts itself in `sleepers` before it
 ; sleeps, and a caller reads `sleepers` after the ticket is published; both are sequentially consistent, so no wake is
 ; lost. Likewise `waiting`, when a caller sleeps on `done`.
 ;
@@ -80,6 +80,27 @@ define internal void @wake(ptr %pool, ptr %word, i64 %most) {
   %number = call i64 @futex_number()
   %code = call i64 (i64, ...) %function(i64 %number, ptr %word, i64 129, i64 %most, i64 0, i64 0, i64 0)
   ret void
+}
+
+; Whether a thread that has found nothing in %turn looks since the time %start looks again: the time of its first look, or
+; -1 once it has waited for `spin` nanoseconds. The clock is read in every 16th look.
+define internal i64 @patience(ptr %pool, i32 %turn, i64 %start) {
+  %part = and i32 %turn, 15
+  %due = icmp eq i32 %part, 0
+  br i1 %due, label %clock, label %go_on
+clock:
+  %now = call i64 @now(ptr %pool, i64 1)
+  %first = icmp eq i32 %turn, 0
+  %since = select i1 %first, i64 %now, i64 %start
+  %spent = sub i64 %now, %since
+  %spin_place = getelementptr %Pool, ptr %pool, i64 0, i32 11
+  %spin = load i32, ptr %spin_place
+  %most = zext i32 %spin to i64
+  %tired = icmp sge i64 %spent, %most
+  %answer = select i1 %tired, i64 -1, i64 %since
+  ret i64 %answer
+go_on:
+  ret i64 %start
 }
 
 ; Move this thread away from the cores of helpers, if it may run elsewhere. Afterwards it may run where it could before.
@@ -230,16 +251,16 @@ define internal void @chunk(ptr %pool, i64 %number) {
 define internal void @join(ptr %pool, i32 %count) {
   %done_place = getelementptr %Pool, ptr %pool, i64 0, i32 2
   %waiting_place = getelementptr %Pool, ptr %pool, i64 0, i32 3
-  %spin_place = getelementptr %Pool, ptr %pool, i64 0, i32 11
-  %spin = load i32, ptr %spin_place
   br label %look
 look:
   %turn = phi i32 [ 0, %0 ], [ %turned, %again ]
+  %start = phi i64 [ 0, %0 ], [ %since, %again ]
   %done = load atomic i32, ptr %done_place acquire, align 4
   %reached = icmp eq i32 %done, %count
   br i1 %reached, label %finished, label %spinning
 spinning:
-  %tired = icmp uge i32 %turn, %spin
+  %since = call i64 @patience(ptr %pool, i32 %turn, i64 %start)
+  %tired = icmp slt i64 %since, 0
   br i1 %tired, label %announce, label %again
 again:
   call void @pause()
@@ -655,12 +676,12 @@ define void @helper(ptr %pool, i32 %index) {
   %stop_place = getelementptr %Pool, ptr %pool, i64 0, i32 6
   %sleepers_place = getelementptr %Pool, ptr %pool, i64 0, i32 7
   %helpers_place = getelementptr %Pool, ptr %pool, i64 0, i32 9
-  %spin_place = getelementptr %Pool, ptr %pool, i64 0, i32 11
   %threads_place = getelementptr %Pool, ptr %pool, i64 0, i32 19
   %others = atomicrmw add ptr %helpers_place, i32 1 seq_cst, align 4
   br label %look
 look:
   %turn = phi i32 [ 0, %0 ], [ 0, %awake ], [ 0, %worked ], [ %turned, %idle ]
+  %start = phi i64 [ 0, %0 ], [ 0, %awake ], [ 0, %worked ], [ %since, %idle ]
   %ticket = load atomic i64, ptr %ticket_place acquire, align 8
   %stop = load atomic i32, ptr %stop_place acquire, align 4
   %stopped = icmp ne i32 %stop, 0
@@ -701,8 +722,8 @@ tell:
 worked:
   br label %look
 nothing:
-  %spin = load i32, ptr %spin_place
-  %tired = icmp uge i32 %turn, %spin
+  %since = call i64 @patience(ptr %pool, i32 %turn, i64 %start)
+  %tired = icmp slt i64 %since, 0
   br i1 %tired, label %asleep, label %idle
 idle:
   call void @pause()
