@@ -33,7 +33,7 @@ sys.path.insert(0, str(Path(__file__).parent / "cpu"))
 PATIENCE = 900
 #: seconds of a candidate's block of calls, and of all its blocks
 BLOCK, ALL = 0.005, 1.5
-#: seconds between blocks, in which threads of the candidate before come to rest
+#: seconds to wait between blocks, until threads of the candidate before are at rest
 PAUSE = 0.01
 
 

@@ -68,8 +68,8 @@ def measure(
 ) -> dict[str, Timing]:
     """Times each candidate `rounds` times, `calls` calls at a time, after `warm_up` untimed calls of each.
 
-    `pause`: seconds before each block of calls, in which threads of the candidate before come to rest. One more untimed
-    call follows it. `clock`: `time.process_time` counts the seconds of processors instead, on a busy machine.
+    `pause`: seconds to wait before each block of calls, again and again until threads of the candidate before have come to
+    rest. One more untimed call follows. `clock`: `time.process_time` counts the seconds of processors instead, on a busy machine.
     """
     names = list(candidates)
     for name in names:
@@ -80,13 +80,25 @@ def measure(
         for name in names[number % len(names) :] + names[: number % len(names)]:
             function = candidates[name]
             if pause:
-                time.sleep(pause)
+                _rest(pause)
                 function()
             start = clock()
             for _ in range(calls):
                 function()
             seen[name].append((clock() - start) / calls)
     return {name: Timing(name, tuple(values)) for name, values in seen.items()}
+
+
+def _rest(pause: float, most: float = 1.0) -> None:
+    """Sleeps for `pause` seconds until this process has used less than half of them, for `most` seconds altogether.
+    Threads of ONNX Runtime look for work for 60 ms after a call, on a core that the next candidate needs.
+    """
+    end = time.perf_counter() + most
+    busy = True
+    while busy and time.perf_counter() < end:
+        used = time.process_time()
+        time.sleep(pause)
+        busy = time.process_time() - used > pause / 2
 
 
 def ratio(timings: dict[str, Timing], name: str, base: str) -> float:
