@@ -68,8 +68,9 @@ def measure(
 ) -> dict[str, Timing]:
     """Times each candidate `rounds` times, `calls` calls at a time, after `warm_up` untimed calls of each.
 
-    `pause`: seconds to wait before each block of calls, again and again until threads of the candidate before have come to
-    rest. One more untimed call follows. `clock`: `time.process_time` counts the seconds of processors instead, on a busy machine.
+    `pause`: seconds to wait before each block of calls, again and again until threads of the candidate before have come
+    to rest. One more untimed call follows. `clock`: `time.process_time` counts the seconds of processors instead, on a
+    busy machine.
     """
     names = list(candidates)
     for name in names:
