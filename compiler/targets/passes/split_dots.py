@@ -2,8 +2,8 @@
 
 A workgroup of such a dot has some columns of the matrix, so it reads short pieces of all its rows, which lie far apart
 in memory. A workgroup of a part reads whole rows, one behind the other (docs/decisions/few-rows.md). A part has as many
-products as are summed in one go anyway, so the sums have the same bits. The pass changes programs for machines whose
-schedule of the dot streams the matrix (`kernel/patterns/few_rows.py`). Sizes must be static.
+products as are summed in one go anyway, so sums of up to 64 parts have the same bits. The pass changes programs for
+machines whose schedule of the dot streams the matrix (`kernel/patterns/few_rows.py`). Sizes must be static.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import FunctionType
 from orchestrion.compiler.kernel.body import Body
 from orchestrion.compiler.kernel.elements.loops import BLOCK
+from orchestrion.compiler.kernel.patterns.few_rows import STREAMED_ROWS
 from orchestrion.compiler.sequencer import hl_seq
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
@@ -85,14 +86,16 @@ def _split(func: Func, made_for: KernelTarget, program: hl_seq.Program) -> tuple
     """
     if func.kind is None or func.kind.value != "contraction" or func.dims is not None:
         return None
-    if len(func.function_type.results) != 1 or not _streams(func, made_for, program):
+    dots = list(func.entry.of(DotGeneral))
+    if len(func.function_type.results) != 1 or len(dots) != 1:
+        return None
+    parts = _parts(dots[0])
+    if parts < LEAST_PARTS or not _streams(func, made_for, program):
         return None
     copy = func.clone()
     assert isinstance(copy, Func)
     (dot,) = copy.entry.of(DotGeneral)
-    products = _products(dot)
-    if products is None:
-        return None
+    products = _products(dot, parts)
     sums = products.reduce((0,))
     dot.replace_by([sums.value])
     *ops, end = copy.entry.ops
@@ -102,15 +105,22 @@ def _split(func: Func, made_for: KernelTarget, program: hl_seq.Program) -> tuple
     return (first, second) if _streams(first.func, made_for, program) else None
 
 
-def _products(dot: DotGeneral) -> Tensor | None:
-    """The dot of each part of the reduction, as many along the first axis; None if there are too few."""
+def _parts(dot: DotGeneral) -> int:
+    """The number of parts of the reduction; 0 unless few rows meet a large matrix, and all parts are whole."""
+    dims, sides = dot.dimensions, (tensor_of(dot.lhs), tensor_of(dot.rhs))
+    if dims.lhs_batch or len(dims.lhs_contract) != 1:
+        return 0
+    length = sides[0].static_shape[dims.lhs_contract[0]]
+    elements = sorted(side.num_elements for side in sides)
+    if not length or length % BLOCK or elements[1] < LEAST_ELEMENTS or elements[0] // length not in STREAMED_ROWS:
+        return 0
+    return length // BLOCK
+
+
+def _products(dot: DotGeneral, parts: int) -> Tensor:
+    """The dot of each part of the reduction, as many along the first axis."""
     dims, sides = dot.dimensions, (tensor_of(dot.lhs), tensor_of(dot.rhs))
     contracted = dims.lhs_contract + dims.rhs_contract
-    if dims.lhs_batch or len(dims.lhs_contract) != 1 or max(side.num_elements for side in sides) < LEAST_ELEMENTS:
-        return None
-    parts, rest = divmod(sides[0].static_shape[contracted[0]], BLOCK)
-    if rest or parts < LEAST_PARTS:
-        return None
     rewriter = Rewriter.before(dot)
     x, y = (
         Tensor(rewriter, value).reshape(*shape[:axis], parts, BLOCK, *shape[axis + 1 :])
