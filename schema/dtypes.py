@@ -1,9 +1,9 @@
 """Element types: one row each, used by the compiler, the module file, the VM and every device.
 
 A code is `family << 8 | bits` and never changes. Storage is little endian. A type of less than a byte is stored in one
-byte: `i1` is 0 or 1; the upper bits of an `i4` are zero, and ignored in external data. Devices compute on the types
-without a `storage`. Types with one occur in signatures, views, arrays and tools; their elements are stored as those of
-the storage type. A type without a row does not exist yet and is refused by name.
+byte: `i1` is 0 or 1; the upper bits of an `i4` or `f4E2M1FN` are zero, and ignored in external data. Devices compute on
+the types without a `storage`. Types with one occur in signatures, views, arrays and tools; their elements are stored as
+those of the storage type. A type without a row does not exist yet and is refused by name.
 
 NumPy lacks some of the types; the package ml_dtypes defines them. Both are imported when they are first needed, because
 the compiler reads IR without them.
@@ -114,6 +114,9 @@ DTYPES: tuple[DType, ...] = (
     DType("f8E5M2", FLOAT, 8, "float8_e5m2", "ui8", 21, FloatFormat(5, 2, 15)),
     DType("f8E5M2FNUZ", FLOAT, 8, "float8_e5m2fnuz", "ui8", 22, FloatFormat(5, 2, 16, Special.FNUZ)),
     DType("f8E8M0FNU", FLOAT, 8, "float8_e8m0fnu", "ui8", 23, FloatFormat(8, 0, 127, Special.FNU)),
+    DType("f4E2M1FN", FLOAT, 4, "float4_e2m1fn", "ui8", 24, FloatFormat(2, 1, 1, Special.FINITE)),
+    DType("f6E2M3FN", FLOAT, 6, "float6_e2m3fn", "ui8", 25, FloatFormat(2, 3, 1, Special.FINITE)),
+    DType("f6E3M2FN", FLOAT, 6, "float6_e3m2fn", "ui8", 26, FloatFormat(3, 2, 3, Special.FINITE)),
     DType("complex<f32>", COMPLEX, 64, "<c8", "f32"),
     DType("complex<f64>", COMPLEX, 128, "<c16", "f64"),
 )

@@ -2,8 +2,8 @@
 
 A format has a sign (except `f8E8M0FNU`), an exponent with a bias, and a mantissa. Exponent 0 holds zero and subnormal
 numbers. The suffix of a format's name states its special values, as in MLIR and ml_dtypes. None: the greatest exponent
-holds infinities and NaNs. `FN`: no infinities; the NaN has all bits set. `FNUZ`: also no negative zero, whose bits are
-the NaN. `FNU`: no sign and no zero.
+holds infinities and NaNs. `FN`: no infinities; the NaN has all bits set, and formats of 4 and 6 bits have none. `FNUZ`:
+also no negative zero, whose bits are the NaN. `FNU`: no sign and no zero.
 """
 
 from dataclasses import dataclass
@@ -18,6 +18,7 @@ class Special(Enum):
     FN = "one NaN per sign: all other bits set"
     FNUZ = "one NaN: the bits of the negative zero"
     FNU = "one NaN: all bits set; no sign, no zero"
+    FINITE = "no infinities, no NaNs: larger numbers become the greatest, a NaN becomes the negative zero"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +41,13 @@ class FloatFormat:
 
     @property
     def nan(self) -> int:
-        """The bits of the NaN that arithmetic returns."""
+        """The bits of the NaN that arithmetic returns; of the negative zero in a format without NaNs."""
         match self.special:
             case Special.IEEE:
                 return (2 << self.exponent) - 1 << self.mantissa - 1
             case Special.FN:
                 return (1 << self.bits - 1) - 1
-            case Special.FNUZ:
+            case Special.FNUZ | Special.FINITE:
                 return 1 << self.bits - 1
             case _:
                 return (1 << self.bits) - 1
@@ -67,6 +68,10 @@ class FloatFormat:
         return self.special not in (Special.FNUZ, Special.FNU)
 
     @property
+    def has_nan(self) -> bool:
+        return self.special is not Special.FINITE
+
+    @property
     def least_exponent(self) -> int:
         """The exponent of the least positive number, a power of two."""
         return (0 if self.special is Special.FNU else 1) - self.bias - self.mantissa
@@ -75,7 +80,7 @@ class FloatFormat:
         """The number that these bits represent; exact."""
         sign = 0 if self.special is Special.FNU else bits >> self.bits - 1
         magnitude = bits - (sign << self.bits - 1)
-        if bits == self.nan or self.special is Special.FN and magnitude == self.nan:
+        if self.has_nan and (magnitude if self.special is Special.FN else bits) == self.nan:
             return nan
         if self.special is Special.FNU:
             return ldexp(1.0, bits - self.bias)
@@ -87,15 +92,16 @@ class FloatFormat:
         return copysign(ldexp(whole, self.least_exponent + max(exponent, 1) - 1), -1 if sign else 1)
 
     def rounded(self, value: float) -> int:
-        """The bits of the number nearest to a double, ties to even. A number that is too large becomes infinity, or
-        NaN.
+        """The bits of the number nearest to a double, ties to even. A number that is too large becomes infinity, NaN,
+        or the greatest number.
         """
         if isnan(value) or self.special is Special.FNU and value <= 0:
             return self.nan
         sign = int(copysign(1, value) < 0) << self.bits - 1 if self.special is not Special.FNU else 0
         magnitude = self._magnitude(abs(value))
         if magnitude > self.greatest:
-            return sign | self.greatest + 1 if self.special is Special.IEEE else sign | self.nan
+            above = {Special.IEEE: self.greatest + 1, Special.FINITE: self.greatest}
+            return sign | above.get(self.special, self.nan)
         return 0 if magnitude == 0 and self.special is Special.FNUZ else sign | magnitude
 
     def _magnitude(self, value: float) -> int:

@@ -26,7 +26,8 @@ const std::map<uint32_t, const char*> kTypes = {
     {0x0204, "i4"},           {0x0302, "ui2"},          {0x0304, "ui4"},         {0x0410, "f16"},
     {0x0610, "bf16"},         {0x1008, "f8E3M4"},       {0x1108, "f8E4M3"},      {0x1208, "f8E4M3FN"},
     {0x1308, "f8E4M3FNUZ"},   {0x1408, "f8E4M3B11FNUZ"}, {0x1508, "f8E5M2"},     {0x1608, "f8E5M2FNUZ"},
-    {0x1708, "f8E8M0FNU"},    {0x0540, "complex<f32>"}, {0x0580, "complex<f64>"}};
+    {0x1708, "f8E8M0FNU"},    {0x1804, "f4E2M1FN"},     {0x1906, "f6E2M3FN"},    {0x1a06, "f6E3M2FN"},
+    {0x0540, "complex<f32>"}, {0x0580, "complex<f64>"}};
 const std::vector<const char*> kFeatures = {"int8", "int16", "int64", "float64", "robust", "gpu"};
 const std::vector<const char*> kKinds = {"constant", "executable", "debug", "custom", "parameter"};
 

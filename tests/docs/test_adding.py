@@ -1,5 +1,6 @@
 """docs/adding.md: its blocks apply to a copy of the source, its programs then run, and a forgotten step is reported.
 
+Blocks that the source already contains, because they show how a part of it was added, are taken out of the copy first.
 The copy is laid out as the package, so that a child process imports it instead of the installed one.
 """
 
@@ -70,14 +71,16 @@ class Copy:
         self.folder = folder
         for name in FOLDERS:
             shutil.copytree(ROOT / name, folder / "orchestrion" / name)
-        self.original = {edit.path: self.file(edit.path).read_bytes() for edit in _all_edits()}
+        self.original = {edit.path: self.file(edit.path).read_text(encoding="utf-8") for edit in _all_edits()}
+        for edit in _all_edits():
+            self.original[edit.path] = self.original[edit.path].replace(edit.new, edit.old)
 
     def file(self, path: str) -> Path:
         return self.folder / "orchestrion" / path
 
     def set(self, title: str, without: int = 0) -> None:
         """Applies all sections up to one, without a step of the last."""
-        texts = {path: data.decode() for path, data in self.original.items()}
+        texts = dict(self.original)
         for name, one in SECTIONS.items():
             for number, step in one.steps.items():
                 for edit in step if (name, number) != (title, without) else ():

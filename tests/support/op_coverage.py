@@ -25,6 +25,7 @@ COLUMNS: Final[dict[str, tuple[str, ...]]] = {
     "i8 to i64": ("i8", "i16", "i32", "i64"),
     "ui2, ui4": ("ui2", "ui4"),
     "ui8 to ui64": ("ui8", "ui16", "ui32", "ui64"),
+    "f4, f6": ("f4E2M1FN", "f6E2M3FN", "f6E3M2FN"),
     "f8": ("f8E3M4", "f8E4M3", "f8E4M3FN", "f8E4M3FNUZ", "f8E4M3B11FNUZ", "f8E5M2", "f8E5M2FNUZ"),
     "f16, bf16": ("f16", "bf16"),
     "f32, f64": ("f32", "f64"),

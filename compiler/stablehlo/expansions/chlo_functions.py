@@ -17,10 +17,12 @@ from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
 from orchestrion.compiler.stablehlo.builders.tensors import FORMATS, Tensor, expansion
 from orchestrion.compiler.stablehlo.ops.base import is_supported, tensor_of
 from orchestrion.compiler.stablehlo.ops.structural import Constant
-from orchestrion.schema.dtypes import FLOAT_FORMATS, SIGNED, UNSIGNED
+from orchestrion.schema.dtypes import BY_NAME, FLOAT_FORMATS, SIGNED, UNSIGNED
 
-#: Narrow floats with negative zero: their bits count by magnitude on both sides of zero.
-_SIGNED_NARROW: Final = frozenset(name for name, row in FLOAT_FORMATS.items() if row.has_negative_zero)
+#: Narrow floats with negative zero: their bits count by magnitude on both sides of zero. There is no integer of 6 bits.
+_SIGNED_NARROW: Final = frozenset(
+    name for name, row in FLOAT_FORMATS.items() if row.has_negative_zero and f"i{row.bits}" in BY_NAME
+)
 _LN_2: Final = 0.6931471805599453
 
 

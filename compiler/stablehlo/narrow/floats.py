@@ -1,4 +1,4 @@
-"""Floats of 8 and 16 bits by ops that every device has: bits in ui8 or ui16, numbers in f32.
+"""Floats of 4 to 16 bits by ops that every device has: bits in ui8 or ui16, numbers in f32.
 
 `decode` returns the number for the bits, exactly. `round_to_format` returns the nearest f32 that the format can hold,
 ties to even, with the format's own treatment of overflow. `encode` returns the bits of a number that the format can
@@ -44,7 +44,7 @@ def decode(bits: Tensor, row: FloatFormat) -> Tensor:
             number = (magnitude > row.greatest).select(moved | _INFINITY, number)
         case Special.FN:
             number = magnitude.eq(row.nan).select(_NAN, number)
-        case _:
+        case Special.FNUZ:
             number = word.eq(row.nan).select(_NAN, number)
     return (number | sign).bitcast("f32")
 
@@ -63,9 +63,12 @@ def round_to_format(x: Tensor, row: FloatFormat) -> Tensor:
     low = magnitude.bitcast("f32") + adder - adder
     number = (magnitude < _BIAS - row.bias + 1 << _MANTISSA).select(low.bitcast("ui32"), number)
     most = _f32_bits(row.value(row.greatest))
-    number = (number > most).select(_INFINITY if row.special is Special.IEEE else _NAN, number)
+    above = {Special.IEEE: _INFINITY, Special.FINITE: most}.get(row.special, _NAN)
+    number = (number > most).select(above, number)
     if row.special is Special.IEEE:
         number = (magnitude > _INFINITY).select(_NAN, number)
+    if row.special is Special.FINITE:
+        number = (magnitude > _INFINITY).select(_SIGN, number)
     signed = number | sign
     if row.special is Special.FNUZ:
         signed = number.eq(0).select(number, signed)

@@ -1,6 +1,7 @@
 """Integers of 2 and 4 bits in i8 and ui8: wrapped to their width, and packed in bytes for constants.
 
-The bits above the width hold copies of the sign for signed types, and zeros for unsigned ones.
+The bits above the width hold copies of the sign for signed types, and zeros for others. Floats of 4 and 6 bits have
+zeros there, too, and constants of those of 4 bits are packed.
 """
 
 from __future__ import annotations

@@ -159,15 +159,15 @@ class NarrowValues:
         return self._after_definition(bits, lambda x: decode(x, FLOAT_FORMATS[dtype.name]))
 
     def constant(self, op: Constant) -> None:
-        """A constant of a narrow type as one of its storage type; small integers are packed."""
+        """A constant of a narrow type as one of its storage type; elements of up to 4 bits are packed."""
         dtype = narrow_dtype(op.out.type)
         if dtype is None:
             return
         given = op.value
         type = tensor_of(op.out).with_element(scalar(dtype.storage))
-        data = given.data if dtype.kind == FLOAT else normal_bytes(given.data, dtype)
+        data = normal_bytes(given.data, dtype) if dtype.bits < 8 else given.data
         elements = DenseElements(type, data)
-        if dtype.bits < 8 and dtype.kind != FLOAT and is_packed(elements):
+        if dtype.bits <= 4 and is_packed(elements):
             bits = self._after_definition(op.result, lambda x: unpack(x.rewriter, elements, dtype))
             self.register_bits(op.result, bits, dtype)
             return

@@ -15,7 +15,7 @@ from .integers import saturate, unsigned, wrap
 from .narrow_values import NarrowValues, narrow_dtype, replace_operands
 
 #: Ops on floats whose results are as exact as their operands.
-_EXACT: Final = frozenset({"abs", "clamp", "maximum", "minimum", "negate", "remainder", "sign"})
+_EXACT: Final = frozenset({"abs", "clamp", "maximum", "minimum", "negate", "sign"})
 #: Ops with integral results, which formats of 16 bits hold whenever they hold the operand.
 _INTEGRAL: Final = frozenset({"ceil", "floor", "round_nearest_afz", "round_nearest_even"})
 #: Ops on integers whose results are in range if the operands are.
@@ -45,8 +45,11 @@ def expand_elementwise(op: Elementwise, values: NarrowValues) -> bool:
 
 def _is_exact(op: Elementwise, dtype: DType) -> bool:
     name = op.scalar.name
-    if not FLOAT_FORMATS[dtype.name].has_negative_zero:
+    format = FLOAT_FORMATS[dtype.name]
+    if not format.has_negative_zero:
         return name in ("clamp", "maximum", "minimum")
+    if name == "remainder":  # by zero it is NaN
+        return format.has_nan
     return name in _EXACT or name in _INTEGRAL and dtype.bits == 16
 
 
