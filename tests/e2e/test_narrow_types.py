@@ -232,9 +232,10 @@ def test_a_chain_is_one_dispatch_and_rounds_between(load_on: Callable[..., Any])
 
 
 @EACH_DEVICE
-def test_weights_of_four_bits_are_packed(device: str, load_on: Callable[..., Any]) -> None:
+@pytest.mark.parametrize("name", ["i4", "f4E2M1FN"])
+def test_weights_of_four_bits_are_packed(name: str, device: str, load_on: Callable[..., Any]) -> None:
     random = np.random.default_rng(5)
-    weights = random.integers(-8, 8, (128, 96)).astype(ml_dtypes.int4)
+    weights = random.choice(every(BY_NAME[name]), (128, 96))
     x = random.standard_normal((3, 128)).astype(ml_dtypes.bfloat16)
 
     def function(x: Any) -> Any:
@@ -250,3 +251,21 @@ def test_weights_of_four_bits_are_packed(device: str, load_on: Callable[..., Any
     same(moved, np.ascontiguousarray(weights[1:, ::2]), "moved")
     want = x.astype(np.float32) @ weights.astype(np.float32)
     np.testing.assert_allclose(product.astype(np.float32), want, rtol=2**-8, atol=1e-5)
+
+
+def test_the_neighbour_of_every_value(load_on: Callable[..., Any]) -> None:
+    """Towards every value. Formats without an integer of their size, or without a sign, are refused."""
+    names = [name for name, row in FLOAT_FORMATS.items() if row.bits in (4, 8) and name != "f8E8M0FNU"]
+    arguments, body = [], []
+    for at, name in enumerate(names):
+        type = f"tensor<{1 << 2 * BY_NAME[name].bits}x{name}>"
+        arguments += [f"%x{at}: {type}", f"%y{at}: {type}"]
+        body.append(f"%r{at} = chlo.next_after %x{at}, %y{at} : {type}, {type} -> {type}")
+    results = ", ".join(line.rpartition(" ")[2] for line in body)
+    made = "\n".join([*body, f"return {', '.join(f'%r{at}' for at in range(len(names)))} : {results}"])
+    program = load_on(compile(f"func.func @main({', '.join(arguments)}) -> ({results}) {{\n{made}\n}}"), "reference")
+    pairs = [np.meshgrid(every(BY_NAME[name]), every(BY_NAME[name])) for name in names]
+    given = [array.ravel() for pair in pairs for array in pair]
+    for name, x, y, got in zip(names, given[::2], given[1::2], program.main(*given), strict=True):
+        with np.errstate(invalid="ignore"):
+            same(got, np.nextafter(x, y), name)

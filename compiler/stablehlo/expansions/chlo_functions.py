@@ -18,11 +18,12 @@ from orchestrion.compiler.stablehlo.builders.tensors import FORMATS, Tensor, exp
 from orchestrion.compiler.stablehlo.ops.base import is_supported, tensor_of
 from orchestrion.compiler.stablehlo.ops.structural import Constant
 from orchestrion.schema.dtypes import BY_NAME, FLOAT_FORMATS, SIGNED, UNSIGNED
+from orchestrion.schema.float_formats import Special
 
-#: Narrow floats with negative zero: their bits count by magnitude on both sides of zero. There is no integer of 6 bits.
-_SIGNED_NARROW: Final = frozenset(
-    name for name, row in FLOAT_FORMATS.items() if row.has_negative_zero and f"i{row.bits}" in BY_NAME
-)
+#: Narrow floats with a sign, and the size of an integer type: their bits count by magnitude on both sides of zero.
+_NARROW: Final = {
+    name: row for name, row in FLOAT_FORMATS.items() if row.special is not Special.FNU and f"i{row.bits}" in BY_NAME
+}
 _LN_2: Final = 0.6931471805599453
 
 
@@ -91,11 +92,15 @@ def _unary(function: Callable[[Tensor], Tensor]) -> Pattern:
 
 def next_after(op: Operation, x: Tensor, y: Tensor) -> Tensor | None:
     """`chlo.next_after`: the bits of a float, read as an integer, count floats by magnitude."""
-    if x.type != y.type or x.dtype.name not in {*FORMATS, *_SIGNED_NARROW}:
+    name, row = x.dtype.name, _NARROW.get(x.dtype.name)
+    if x.type != y.type or row is None and name not in FORMATS:
         return None
     bits = x.bitcast(f"i{x.dtype.bits}")
-    least = bits.of(1).bitcast(x.dtype.name)
-    above, below = ((bits + by).bitcast(x.dtype.name) for by in (1, -1))
+    least = bits.of(1).bitcast(name)
+    above, below = bits + 1, bits - 1
+    if row is not None and row.special is Special.FNUZ:  # the NaN lies beside the negative number next to zero
+        below = below.eq(-128).select(0, below)
+    above, below = above.bitcast(name), below.bitcast(name)
     upwards, downwards = (x > 0.0).select(above, below), (x > 0.0).select(below, above)
     from_zero = (y > 0.0).select(least, -least)
     stepped = x.eq(0.0).select(from_zero, (y > x).select(upwards, downwards))
