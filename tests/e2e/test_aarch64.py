@@ -40,6 +40,7 @@ def emulator() -> Iterator[None]:
         yield
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("hal_case", SUITE)
 def test_conformance(hal_case: str, emulator: None) -> None:
     cpu = load_driver("cpu")

@@ -112,6 +112,7 @@ CONVOLUTIONS = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("compiler_of", ["gcc", "gcc-O3", "clang++"])
 @pytest.mark.parametrize("name", CONVOLUTIONS)
 def test_convolution_in_c(name: str, compiler_of: str, tmp_path: Path, load_on: LoadOn) -> None:
@@ -159,6 +160,7 @@ def test_products_of_bytes_in_c(compiler_of: str, turned: bool, tmp_path: Path) 
     np.testing.assert_array_equal(got, x.astype(np.int32) @ y.astype(np.int32))
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("rows", [21, 2])
 @pytest.mark.parametrize("turned", [False, True])
 def test_products_of_bf16_in_c(tmp_path: Path, rows: int, turned: bool) -> None:
@@ -178,6 +180,7 @@ def test_products_of_bf16_in_c(tmp_path: Path, rows: int, turned: bool) -> None:
     np.testing.assert_array_equal(got, x.astype(np.float32) @ right.astype(np.float32))
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("program", BATCHED, ids=lambda program: program.name)
 def test_real_program_of_any_batch_in_c(program: RealProgram, tmp_path: Path, load_on: LoadOn) -> None:
     """The sizes of a call decide how much memory it needs."""
@@ -193,6 +196,7 @@ def test_real_program_of_any_batch_in_c(program: RealProgram, tmp_path: Path, lo
         same_numbers(code(*call), loaded.main(*call))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", ELSEWHERE if ALL else ELSEWHERE[:3])
 @pytest.mark.parametrize("processor", PROCESSORS)
 def test_program_on_another_processor(name: str, processor: str, cases: dict[str, Any], tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from orchestrion.hal.registry import BUILT_IN
 from orchestrion.schema.profiles import PROFILES
 
 
+@pytest.mark.sampled(always=("reference", "cpu"))
 @pytest.mark.parametrize("device", BUILT_IN)
 @pytest.mark.parametrize("case", catalogue.CASES)
 def test_conformance(case: str, device: str) -> None:
@@ -21,6 +22,7 @@ def test_conformance(case: str, device: str) -> None:
     catalogue.run(case, device)
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("case", catalogue.CASES)
 def test_conformance_on_swiftshader(case: str, swiftshader: str) -> None:
     """A second Vulkan driver: bindings aligned to 256 bytes, no 64-bit types, no robust buffer access 2."""

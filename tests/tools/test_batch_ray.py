@@ -43,6 +43,7 @@ def cluster() -> Iterator[None]:
         yield
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("cluster")
 def test_a_killed_worker_is_replaced(
     modules: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
