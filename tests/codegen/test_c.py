@@ -464,6 +464,7 @@ def test_functions_without_a_library_round_as_they_must(
             assert not wrong.any(), (function, x[wrong][:5], got[wrong][:5], want[wrong][:5])
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 @pytest.mark.parametrize(("sizes", "flags"), [((0, 16, 32, 64), ()), ((0, 16, 32), ("-mavx2", "-mfma"))])
 def test_vectors_of_every_size(sizes: tuple[int, ...], flags: tuple[str, ...], compiler: str, tmp_path: Path) -> None:

@@ -42,7 +42,8 @@ SAMPLE = frozenset(
 )
 #: real programs that run by default
 REAL_SAMPLE = frozenset({"adam_step", "lstm", "life"})
-BATCHED = [program for program in PROGRAMS if program.batch and (ALL or program.name in REAL_SAMPLE)]
+SOME = [program for program in PROGRAMS if ALL or program.name in REAL_SAMPLE]
+BATCHED = [program for program in SOME if program.batch]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,8 @@ def same_numbers(got: Sequence[Any], want: Any) -> None:
         np.testing.assert_array_equal(found, wanted)
 
 
-@pytest.mark.parametrize("build", BUILDS)
+@pytest.mark.programs(SAMPLE)
+@pytest.mark.parametrize("build", BUILDS if ALL else ["gcc"])
 def test_program_in_c(
     case: Any,
     build: str,
@@ -79,8 +81,6 @@ def test_program_in_c(
     module_of: Callable[[Any], bytes],
     load_on: LoadOn,
 ) -> None:
-    if not ALL and (case.name not in SAMPLE or build != "gcc"):
-        pytest.skip("one of many programs: make programs")
     need(BUILDS[build][0])
     results = c_program(case.lowered(), tmp_path).build(*BUILDS[build])(*case.arguments())
     check(case, results)
@@ -89,10 +89,8 @@ def test_program_in_c(
 
 
 @pytest.mark.parametrize("build", BUILDS if ALL else ["gcc"])
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+@pytest.mark.parametrize("program", SOME, ids=lambda program: program.name)
 def test_real_program_in_c(program: RealProgram, build: str, tmp_path: Path, load_on: LoadOn) -> None:
-    if program.name not in REAL_SAMPLE and not ALL:
-        pytest.skip("one of many programs: make programs")
     need(BUILDS[build][0])
     function, arguments = program.made()
     leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(arguments)]
@@ -207,10 +205,9 @@ def test_program_on_another_processor(name: str, processor: str, cases: dict[str
     same_numbers(there(*case.arguments(), runner=(row.runner,), order=row.order), here)
 
 
+@pytest.mark.programs(ELSEWHERE[:2])
 def test_program_under_valgrind(case: Any, tmp_path: Path, check: Check) -> None:
     """It reads no memory that was never written. Valgrind knows no AVX-512."""
-    if not ALL and case.name not in ELSEWHERE[:2]:
-        pytest.skip("one of many programs: make programs")
     need("gcc", "valgrind")
     built: CProgram = c_program(case.lowered(), tmp_path).build("gcc", *STRICT, "-O1", "-g")
     results: list[Array] = built(*case.arguments(), runner=("valgrind", "--error-exitcode=99", "--quiet"))

@@ -59,6 +59,7 @@ def test_a_sample(name: str, device: Device, cases: dict[str, Any], module_of: M
     check(case, run(module_of(case), device, *case.arguments()))
 
 
+@pytest.mark.programs(())
 @pytest.mark.skipif(not ALL, reason="many programs: make programs")
 def test_all(case: Any, device: Device, module_of: ModuleOf, check: Check) -> None:
     try:

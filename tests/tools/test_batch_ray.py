@@ -66,6 +66,7 @@ def test_a_killed_worker_is_replaced(
     assert ray.is_initialized(), "who started Ray shuts it down"
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of Ray, for its own settings
 @pytest.mark.usefixtures("cluster")
 def test_map_batches_takes_a_predictor(modules: Path, tmp_path: Path) -> None:
