@@ -6,7 +6,7 @@ DEMO := build/demo
 # compiled byte code is kept, whatever the environment says: tests start hundreds of Python processes
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test lint types drivers bench bless fuzz fuzz-targets jax-programs microcontroller programs zoo schedules ray-batch stress frozen-app clean
+.PHONY: help demo test test-all lint types drivers bench bless fuzz fuzz-targets jax-programs microcontroller programs zoo schedules ray-batch stress frozen-app clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -37,7 +37,10 @@ demo: $(VENV)/ready-demo ## compile the examples and run them on the default dev
 drivers: | $(BIN)/python ## install PoCL, Intel's OpenCL runtime (404 MB; not with INTEL_OPENCL=off), lavapipe, SwiftShader, the Vulkan loader and its validation layer, spirv-tools, flatc, g++, valgrind, cmake, emulators and gcc for aarch64, s390x, arm and microcontrollers, where that is allowed
 	@sh .ci/drivers $(VENV)
 
-test: $(VENV)/ready-test drivers ## run every test on every driver that can run here
+test: $(VENV)/ready-test drivers ## run the everyday tests on every driver that can run here (15 minutes on two cores)
+	$(BIN)/python -m pytest -n 2 -rs -q -m "not long"
+
+test-all: $(VENV)/ready-test drivers ## run every test on every driver that can run here (an hour on two cores)
 	$(BIN)/python -m pytest -n 2 -rs -q
 
 lint: $(VENV)/ready-test ## style

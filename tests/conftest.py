@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from everyday import mark_long
 from hypothesis import settings
 
 # how long an example takes is no condition of a test: machines are slow, and busy
@@ -31,6 +32,12 @@ if _SWIFTSHADER.exists():
     os.environ.setdefault("VK_ADD_DRIVER_FILES", str(_SWIFTSHADER))
 
 Oracle = Callable[..., list[np.ndarray]]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Before `-m 'not long'` leaves out what waits for the long run (`everyday.py`)."""
+    mark_long(items)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -31,6 +31,7 @@ def wanted() -> Callable[[str], list[Array]]:
     return functools.cache(lambda name: on_device(EXAMPLES / f"{name}.mlir", *inputs(name), target="cpu"))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("command", [("gcc", *STRICT), ("clang++", *PLUS_PLUS)], ids=["c", "c++"])
 @pytest.mark.parametrize("name", SHAPES)
 def test_examples_give_the_bits_of_the_device_cpu(
@@ -60,6 +61,7 @@ def test_the_example_of_setup_in_c(tmp_path: Path) -> None:
     np.testing.assert_allclose(got, a @ b, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("flags", [("-O0",), ("-O2",), NATIVE, ("-O0", "-march=native")])
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 @pytest.mark.parametrize("name", ["spectral_norm", "matmul_static"])
@@ -462,6 +464,7 @@ def test_functions_without_a_library_round_as_they_must(
             assert not wrong.any(), (function, x[wrong][:5], got[wrong][:5], want[wrong][:5])
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 @pytest.mark.parametrize(("sizes", "flags"), [((0, 16, 32, 64), ()), ((0, 16, 32), ("-mavx2", "-mfma"))])
 def test_vectors_of_every_size(sizes: tuple[int, ...], flags: tuple[str, ...], compiler: str, tmp_path: Path) -> None:

@@ -43,6 +43,7 @@ def wanted() -> Callable[[str], list[Array]]:
     return functools.cache(lambda name: on_vulkan(EXAMPLES / f"{name}.mlir", *inputs(name)))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("command", [("gcc", *STRICT), ("g++", *PLUS_PLUS)], ids=["c", "c++"])
 @pytest.mark.parametrize("name", SHAPES)
 def test_examples_give_the_bits_of_the_device(

@@ -79,6 +79,7 @@ def test_starts_are_read_once_in_front_of_loops(computes: Any, lowered: Any, tar
     assert len(loads) == 1 and loads[0].parent_op.name == "ll_seq.entry"
 
 
+@pytest.mark.sampled
 @EACH_TARGET
 @pytest.mark.parametrize("dtype", INDICES)
 def test_gather(computes: Any, target: str, dtype: str) -> None:

@@ -31,6 +31,7 @@ SHAPES: list[tuple[list[int], list[int]]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled
 @EACH_TARGET
 @pytest.mark.parametrize(("shape", "dims"), SHAPES, ids=str)
 def test_sums_of_integers_from_a_start_that_counts_once(
@@ -41,6 +42,7 @@ def test_sums_of_integers_from_a_start_that_counts_once(
     np.testing.assert_array_equal(got, x.sum(tuple(dims), dtype=np.int32) + 5)
 
 
+@pytest.mark.sampled
 @EACH_TARGET
 @EACH_SCHEDULE
 @pytest.mark.parametrize(("shape", "dims"), [one for one in SHAPES if np.prod(one[0]) <= 1 << 19], ids=str)
@@ -50,6 +52,7 @@ def test_sums_by_each_schedule(computes: Any, target: str, schedule: str, shape:
     np.testing.assert_array_equal(got, x.sum(tuple(dims), dtype=np.int32) + 5)
 
 
+@pytest.mark.sampled
 @EACH_TARGET
 @pytest.mark.parametrize("size", [2, 3, 6, 12])
 @pytest.mark.parametrize("lanes", [1, 16])
@@ -70,6 +73,7 @@ REDUCERS = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled
 @EACH_TARGET
 @pytest.mark.parametrize(("op", "dtype", "start", "ufunc"), REDUCERS, ids=lambda part: str(part)[:12])
 @pytest.mark.parametrize("shape", [[3, 50], [2, 700]], ids=str)
@@ -90,6 +94,7 @@ def test_a_maximum_with_a_nan_is_nan(computes: Any, target: str, size: int) -> N
     np.testing.assert_array_equal(got, [x[0].max(), np.nan])
 
 
+@pytest.mark.sampled
 @EACH_TARGET
 @pytest.mark.parametrize("shape", [[1 << 20], [1025, 5000]], ids=str)
 @pytest.mark.parametrize("kind", ["same", "random", "growing"])
@@ -170,6 +175,7 @@ def composition_text(shape: Sequence[int]) -> str:
     return main([t, t], lines, [("%r#0", out), ("%r#1", out)])
 
 
+@pytest.mark.sampled
 @EACH_TARGET
 @pytest.mark.parametrize("schedule", [None, *SCHEDULES])
 @pytest.mark.parametrize("shape", [[3, 4], [3, 200], [2, 1000], [1100, 300], [1, 70000]], ids=str)
@@ -186,6 +192,7 @@ def test_the_order_of_elements_is_kept(computes: Any, target: str, shape: list[i
 # Fusion around a hero
 
 
+@pytest.mark.sampled
 @EACH_TARGET
 @EACH_SCHEDULE
 @pytest.mark.parametrize("shape", [[20, 30], [20, 600]], ids=str)
@@ -247,6 +254,7 @@ DOTS = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled
 @EACH_TARGET
 @pytest.mark.parametrize("dtype", ["i32", "f32", "i8", "f64"])
 @pytest.mark.parametrize(("lhs", "rhs", "numbers", "sum"), DOTS, ids=lambda part: str(part)[:12])

@@ -68,6 +68,7 @@ def kernels(subject: DType) -> Iterator[list[tuple[ScalarOp, tuple[DType, ...], 
         yield from (same[at : at + PER_KERNEL] for at in range(0, len(same), PER_KERNEL))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("target", ["opencl", "spirv", "cpu"])
 @pytest.mark.parametrize("subject", COMPUTED, ids=str)
 def test_scalar_ops_on_devices(lowered: Callable[..., Any], devices: Any, subject: DType, target: str) -> None:
@@ -120,6 +121,7 @@ def vector_kernel(cases: list[tuple[ScalarOp, tuple[DType, ...], DType]], count:
     return str(module)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("target", ["opencl", "spirv", "cpu"])
 @pytest.mark.parametrize("subject", COMPUTED, ids=str)
 def test_scalar_ops_on_vectors(kernel: Callable[..., Any], devices: Any, subject: DType, target: str) -> None:

@@ -43,6 +43,7 @@ def sums_in_blocks(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 SHAPES = [(16, 16, 16), (15, 8, 17), (33, 65, 31), (8, 145, 40), (130, 64, 70), (1, 1, 1)]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("target", "shape"), [("spirv", shape) for shape in SHAPES] + [("opencl", shape) for shape in SHAPES[1:3]], ids=str
 )
@@ -75,6 +76,7 @@ def test_any_contraction_has_the_bits_of_tiles(computes: Any, dot: Dot, dtype: s
         check(blocks, expected(dot, x, y, dtype), dtype)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("target", ["opencl", "spirv"])
 @pytest.mark.parametrize("dtype", ["f32", "f64", "i64", "i32", "i8", "i1"])
 def test_slices_fit_the_shared_memory_of_every_device(lowered: Any, target: str, dtype: str) -> None:
@@ -83,6 +85,7 @@ def test_slices_fit_the_shared_memory_of_every_device(lowered: Any, target: str,
     assert 1024 <= made.payload.shared_memory_bytes <= SHARED
 
 
+@pytest.mark.sampled
 @EACH_TARGET
 @EACH_SCHEDULE
 def test_what_is_fused_before_and_behind(computes: Any, target: str, schedule: str) -> None:

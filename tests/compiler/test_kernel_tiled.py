@@ -40,6 +40,7 @@ SHAPES = [
 ]
 
 
+@pytest.mark.sampled
 @EACH_SCHEDULE
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_matrices_of_any_size(computes: Any, target: str, schedule: str, shape: tuple[int, int, int]) -> None:
@@ -49,6 +50,7 @@ def test_matrices_of_any_size(computes: Any, target: str, schedule: str, shape: 
     check(got, expected(dot, x, y, "f32"), "f32")
 
 
+@pytest.mark.sampled
 @EACH_TARGET
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_matrices_of_integers(computes: Any, target: str, shape: tuple[int, int, int]) -> None:
@@ -58,6 +60,7 @@ def test_matrices_of_integers(computes: Any, target: str, shape: tuple[int, int,
     np.testing.assert_array_equal(got, x @ y)
 
 
+@pytest.mark.sampled
 @EACH_TARGET
 @pytest.mark.parametrize("shape", [(8, 5, 8), (9, 5, 8), (8, 5, 15), (16, 5, 17), (30, 70, 33)], ids=str)
 def test_a_last_tile_that_is_moved_back(computes: Any, target: str, shape: tuple[int, int, int]) -> None:
@@ -72,6 +75,7 @@ def test_a_last_tile_that_is_moved_back(computes: Any, target: str, shape: tuple
     assert shifted.tobytes() == clamped.tobytes()
 
 
+@pytest.mark.sampled(every=3)
 @EACH_SCHEDULE
 @settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(dot=dots().filter(lambda dot: prod(dot.out) <= 20_000), dtype=st.sampled_from(["f32", "i32", "i8", "f64"]))
@@ -90,6 +94,7 @@ def test_a_folded_grid_of_tiles(computes: Any, target: str, most: tuple[int, int
     np.testing.assert_array_equal(got, x @ y)
 
 
+@pytest.mark.sampled
 @EACH_SCHEDULE
 @pytest.mark.parametrize("shape", [(16, 12, 24), (15, 12, 25)], ids=str)
 def test_what_is_fused_before_and_behind(

@@ -37,6 +37,7 @@ def text_of(shape: tuple[int, ...], low: tuple[int, ...], high: tuple[int, ...],
     }}"""
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize(("shape", "low", "high"), CASES)
 def test_every_level_pads(shape: tuple[int, ...], low: Any, high: Any, dtype: str) -> None:

@@ -64,6 +64,7 @@ def test_no_op_of_an_example_is_missing(source: Path) -> None:
     compiled(source, ["reference"] if source.stem == "library_call" else None)
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("name", SMALL)
 def test_no_op_of_a_real_program_is_missing(name: str) -> None:
     jax = pytest.importorskip("jax")
@@ -87,6 +88,7 @@ def test_no_op_of_a_program_with_symbolic_sizes_is_missing() -> None:
         compiled(export.export(jax.jit(function))(*program.symbolic(leaves, tree)))
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("seed", range(24))
 def test_no_op_of_a_random_program_is_missing(seed: int) -> None:
     from random_programs import generate

@@ -64,6 +64,7 @@ def judge() -> Iterator[Judge]:
     opened.close()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("name", OPS)
 def test_every_level_computes_lines(name: str, dtype: str) -> None:
@@ -82,6 +83,7 @@ def test_lines_are_chosen() -> None:
         assert "bind(e, local, 128)" in Compilation(targets=("cpu",)).text(text_of(name, 1001, "f32"), "hl_seq")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("count", [2, 3, 4])
 def test_results_that_alternate(count: int, dtype: str) -> None:
@@ -150,6 +152,7 @@ def test_a_result_in_the_memory_of_an_operand(columns: int) -> None:
             np.testing.assert_array_equal(memory.to_numpy(), x + y.reshape(5, columns))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("target", ["cpu", "opencl"])
 @pytest.mark.parametrize("size", [2, 4, 8, 16, 64])
 @pytest.mark.parametrize("guarded", [True, False])

@@ -56,6 +56,7 @@ def targets(judge: Judge) -> tuple[str, ...]:
     return tuple(found)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_legal_schedules_compute_the_same(judge: Judge, targets: tuple[str, ...], seed: int) -> None:
     outcome = trial(judge, seed, targets)
@@ -63,6 +64,7 @@ def test_legal_schedules_compute_the_same(judge: Judge, targets: tuple[str, ...]
     assert outcome.pairs.total() == PER_CASE
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("seed", [*range(SEEDS), *FOUND])
 def test_legal_schedules_compute_the_same_in_native_code(judge: Judge, seed: int) -> None:
     pytest.importorskip("llvmlite")

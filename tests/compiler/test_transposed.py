@@ -53,6 +53,7 @@ def drawn(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> Any:
     return rng.integers(0, 2 if dtype == "i1" else 60, shape).astype(TYPES[dtype])
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("shape", "order", "dtype"),
     [*((*case, "f32") for case in CASES), *((*case, dtype) for case in CASES[1:7:5] for dtype in list(TYPES)[1:])],
@@ -68,6 +69,7 @@ def test_every_level_transposes(shape: tuple[int, ...], order: tuple[int, ...], 
             np.testing.assert_array_equal(program.main(x, y), want)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("size", [1, 3, 8, 16, 24])
 @pytest.mark.parametrize("count", [1, 2, 3, 8, 16, 40])
 def test_tiles_of_any_size_compute_the_same(judge: Judge, count: int, size: int) -> None:

@@ -114,6 +114,7 @@ def values(shape: tuple[int, ...], dtype: Any) -> Any:
     return random.integers(-128, 128, shape).astype(np.int8) if dtype == I8 else random.normal(size=shape).astype(dtype)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", [*WHOLE, *PARTS])
 def test_results_are_those_of_native_code(name: str, device: Device) -> None:
     """Bit for bit those of a device with the types, as far as the schedule does not share reductions of floats."""

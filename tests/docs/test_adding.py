@@ -113,6 +113,7 @@ def test_every_step_has_a_message() -> None:
     assert all(list(one.steps) == list(one.messages) for one in SECTIONS.values())
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("title", SECTIONS)
 def test_the_program_runs(title: str, source: Copy, missing_drivers: dict[str, str]) -> None:
     source.set(title)
@@ -123,6 +124,7 @@ def test_the_program_runs(title: str, source: Copy, missing_drivers: dict[str, s
         pytest.skip(f"ran on the devices that are there, not on {'; '.join(missing)}")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("title", "number"), [(title, number) for title, one in SECTIONS.items() for number in one.steps]
 )

@@ -1,14 +1,15 @@
 """The programs that every device must compute as JAX does, and how close is close enough.
 
-A test that takes `case` runs once per program of `CASES`, one that takes `graph_case` only for those that differ in
-more than element types. Integers, booleans and moved data must be equal; floats may
-differ by the tolerances of the issue: f32 |got - want| <= 1e-5 |want| + 1e-6 max|want|, f64 1e-12 and 1e-13.
+A test that takes `case` runs once per program of `CASES`, or of those that its marker `programs` names; one that takes
+`graph_case` only for those that differ in more than element types. Integers, booleans and moved data must be equal;
+floats may differ by the tolerances of the issue: f32 |got - want| <= 1e-5 |want| + 1e-6 max|want|, f64 1e-12 and 1e-13.
 """
 
 import functools
+import os
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,6 +30,8 @@ from sorts import PROGRAMS as SORTS  # noqa: E402
 from windows import PROGRAMS as WINDOWS  # noqa: E402
 
 Array = np.ndarray[Any, Any]
+#: tests that have a sample of the programs have all of them
+ALL = os.environ.get("ORCHESTRION_REAL_PROGRAMS") == "all"
 #: element type -> relative and absolute tolerance (the latter times the largest magnitude wanted)
 TOLERANCES = {np.dtype(np.float32): (1e-5, 1e-6), np.dtype(np.float64): (1e-12, 1e-13)}
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
@@ -420,9 +423,17 @@ CASES: tuple[Case, ...] = (
 _TYPE = re.compile(r"_(bool|u?int\d+|f32|f64|float64)$")
 
 
+def chosen(names: Collection[str] | None = None, every: int = 1) -> list[Case]:
+    """Those with one of the names, and of these, or of all, each n-th."""
+    assert {case.name for case in CASES} >= set(names or ())
+    return [case for case in CASES if names is None or case.name in names][::every]
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "case" in metafunc.fixturenames:
-        metafunc.parametrize("case", CASES, ids=[case.name for case in CASES])
+        mark = metafunc.definition.get_closest_marker("programs")
+        cases = CASES if mark is None or ALL else chosen(*mark.args, **mark.kwargs)
+        metafunc.parametrize("case", cases, ids=[case.name for case in cases])
     if "graph_case" in metafunc.fixturenames:
         graphs = [case for case in CASES if not case.name.startswith(("arithmetic", "bits", "compare", "convert"))]
         different = {_TYPE.sub("", case.name): case for case in reversed(graphs)}

@@ -40,6 +40,7 @@ def emulator() -> Iterator[None]:
         yield
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("hal_case", SUITE)
 def test_conformance(hal_case: str, emulator: None) -> None:
     cpu = load_driver("cpu")
@@ -49,9 +50,8 @@ def test_conformance(hal_case: str, emulator: None) -> None:
         pytest.skip(f"{result.outcome}: {result.reason}")
 
 
-def test_program(case: Any, cases: dict[str, Any], emulator: None, check: Callable[[Any, Any], None]) -> None:
-    if not ALL and list(cases).index(case.name) % SAMPLE:
-        pytest.skip("not in the sample: make programs")
+@pytest.mark.programs(every=SAMPLE)
+def test_program(case: Any, emulator: None, check: Callable[[Any, Any], None]) -> None:
     module = compiler.compile(case.lowered(), targets=["cpu"], target_cpu="aarch64")
     with open_cpu() as device:
         check(case, vm.load(module, device=device).main(*case.arguments()))

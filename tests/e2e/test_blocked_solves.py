@@ -61,6 +61,7 @@ def run(function: Any, arrays: tuple[Array, ...], device: str, load_on: Callable
     return results, dispatches
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize(
     ("size", "device", "dtype"),
     [

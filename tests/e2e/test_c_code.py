@@ -42,7 +42,8 @@ SAMPLE = frozenset(
 )
 #: real programs that run by default
 REAL_SAMPLE = frozenset({"adam_step", "lstm", "life"})
-BATCHED = [program for program in PROGRAMS if program.batch and (ALL or program.name in REAL_SAMPLE)]
+SOME = [program for program in PROGRAMS if ALL or program.name in REAL_SAMPLE]
+BATCHED = [program for program in SOME if program.batch]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,8 @@ def same_numbers(got: Sequence[Any], want: Any) -> None:
         np.testing.assert_array_equal(found, wanted)
 
 
-@pytest.mark.parametrize("build", BUILDS)
+@pytest.mark.programs(SAMPLE)
+@pytest.mark.parametrize("build", BUILDS if ALL else ["gcc"])
 def test_program_in_c(
     case: Any,
     build: str,
@@ -79,8 +81,6 @@ def test_program_in_c(
     module_of: Callable[[Any], bytes],
     load_on: LoadOn,
 ) -> None:
-    if not ALL and (case.name not in SAMPLE or build != "gcc"):
-        pytest.skip("one of many programs: make programs")
     need(BUILDS[build][0])
     results = c_program(case.lowered(), tmp_path).build(*BUILDS[build])(*case.arguments())
     check(case, results)
@@ -89,10 +89,8 @@ def test_program_in_c(
 
 
 @pytest.mark.parametrize("build", BUILDS if ALL else ["gcc"])
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+@pytest.mark.parametrize("program", SOME, ids=lambda program: program.name)
 def test_real_program_in_c(program: RealProgram, build: str, tmp_path: Path, load_on: LoadOn) -> None:
-    if program.name not in REAL_SAMPLE and not ALL:
-        pytest.skip("one of many programs: make programs")
     need(BUILDS[build][0])
     function, arguments = program.made()
     leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(arguments)]
@@ -112,6 +110,7 @@ CONVOLUTIONS = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("compiler_of", ["gcc", "gcc-O3", "clang++"])
 @pytest.mark.parametrize("name", CONVOLUTIONS)
 def test_convolution_in_c(name: str, compiler_of: str, tmp_path: Path, load_on: LoadOn) -> None:
@@ -159,6 +158,7 @@ def test_products_of_bytes_in_c(compiler_of: str, turned: bool, tmp_path: Path) 
     np.testing.assert_array_equal(got, x.astype(np.int32) @ y.astype(np.int32))
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("rows", [21, 2])
 @pytest.mark.parametrize("turned", [False, True])
 def test_products_of_bf16_in_c(tmp_path: Path, rows: int, turned: bool) -> None:
@@ -178,6 +178,7 @@ def test_products_of_bf16_in_c(tmp_path: Path, rows: int, turned: bool) -> None:
     np.testing.assert_array_equal(got, x.astype(np.float32) @ right.astype(np.float32))
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("program", BATCHED, ids=lambda program: program.name)
 def test_real_program_of_any_batch_in_c(program: RealProgram, tmp_path: Path, load_on: LoadOn) -> None:
     """The sizes of a call decide how much memory it needs."""
@@ -193,6 +194,7 @@ def test_real_program_of_any_batch_in_c(program: RealProgram, tmp_path: Path, lo
         same_numbers(code(*call), loaded.main(*call))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", ELSEWHERE if ALL else ELSEWHERE[:3])
 @pytest.mark.parametrize("processor", PROCESSORS)
 def test_program_on_another_processor(name: str, processor: str, cases: dict[str, Any], tmp_path: Path) -> None:
@@ -203,10 +205,9 @@ def test_program_on_another_processor(name: str, processor: str, cases: dict[str
     same_numbers(there(*case.arguments(), runner=(row.runner,), order=row.order), here)
 
 
+@pytest.mark.programs(ELSEWHERE[:2])
 def test_program_under_valgrind(case: Any, tmp_path: Path, check: Check) -> None:
     """It reads no memory that was never written. Valgrind knows no AVX-512."""
-    if not ALL and case.name not in ELSEWHERE[:2]:
-        pytest.skip("one of many programs: make programs")
     need("gcc", "valgrind")
     built: CProgram = c_program(case.lowered(), tmp_path).build("gcc", *STRICT, "-O1", "-g")
     results: list[Array] = built(*case.arguments(), runner=("valgrind", "--error-exitcode=99", "--quiet"))

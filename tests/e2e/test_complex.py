@@ -181,6 +181,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("name", "device"), [*product(PROGRAMS, ("reference", "vulkan", "swiftshader")), ("little", "opencl")]
 )

@@ -51,6 +51,7 @@ def same_bits(got: np.ndarray, want: np.ndarray) -> bool:
     )
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize(
     ("device", "dtype"), [(name, dtype) for name in DEVICES for dtype in ("f32", "f64") if (name, dtype) != NO_DOUBLES]
 )

@@ -121,6 +121,7 @@ def scores(x: Any, y: Any, n: Any) -> Any:
     return n.einsum("bhqd,bhkd->bhqk", *heads), n.einsum("bqd,bkd->bqk", many, y), n.einsum("qd,bkd->bqk", x[0, :1], y)
 
 
+@pytest.mark.sampled
 @EACH_DEVICE
 @pytest.mark.parametrize("shape", ["b, s, 32", "b, 100, 32"])
 def test_columns_of_which_a_call_brings_the_number(load_on: LoadOn, device: str, shape: str) -> None:
@@ -147,6 +148,7 @@ def test_columns_of_which_a_call_brings_the_number(load_on: LoadOn, device: str,
                 np.testing.assert_array_equal(got, want, f"{batches} x {length}")
 
 
+@pytest.mark.sampled(every=3)
 @EACH_DEVICE
 def test_programs_in_the_test_layout(
     cases: dict[str, Any], device: str, load_on: LoadOn, check: Callable[[Any, list[Array]], None]

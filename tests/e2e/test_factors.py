@@ -64,6 +64,7 @@ def test_qr(load_on: LoadOn) -> None:
         assert (np.abs(q @ r - a) <= 20 * eps(a) * np.abs(a).max(-2, keepdims=True)).all()
 
 
+@pytest.mark.long
 def test_condensed_forms(load_on: LoadOn) -> None:
     """Hessenberg's and tridiagonal forms, with the vectors and factors that LAPACK gives; of triangles with anything
     beside them.
@@ -77,6 +78,7 @@ def test_condensed_forms(load_on: LoadOn) -> None:
     compare(program, [a, c], "vulkan", load_on)
 
 
+@pytest.mark.long
 def test_opencl(load_on: LoadOn) -> None:
     """One program with all kinds of loops, of numbers that have no square."""
 
@@ -116,6 +118,7 @@ def test_eigh(load_on: LoadOn) -> None:
         assert np.abs(value - np.linalg.eigvalsh(matrix.astype(np.float64))).max() <= least
 
 
+@pytest.mark.long
 def test_svd(load_on: LoadOn) -> None:
     """Singular values downwards, vectors up to their sign, orthogonal also where values are zero."""
 
@@ -138,6 +141,7 @@ def test_svd(load_on: LoadOn) -> None:
     assert np.isnan(u[-1]).all() and np.isnan(s[-1]).all() and np.isnan(vt[-1]).all()
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("device", ["reference", "vulkan"])
 def test_complex_numbers(device: str, load_on: LoadOn) -> None:
     """Loops on every device, for libraries are over real numbers."""

@@ -200,6 +200,7 @@ def shaped(shapes: Sequence[str], length: int) -> list[Any]:
     return found
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize("declared", [False, True], ids=["largest first", "declared bounds"])
 def test_programs_are_served(name: str, declared: bool, vulkan: str) -> None:

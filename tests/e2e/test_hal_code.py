@@ -110,6 +110,7 @@ def compare_case(
     compare(module, folder / case.name, device_of(device), case.arguments(), want)
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("name", SOME)
 def test_program(
@@ -159,6 +160,7 @@ def example(name: str) -> bytes:
     return compiler.compile(EXAMPLES / f"{name}.mlir", target_cpu=best_level())
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("name", ["simple_mul", "mlp", "relu_tanh", "matmul_static", "spectral_norm"])
 def test_example(name: str, device: str, load_on: LoadOn, device_of: Callable[[str], Device], tmp_path: Path) -> None:
@@ -230,6 +232,7 @@ def layers(weights: Any, x: Any) -> Any:
     return jnp.tanh(x @ weights["w"] + weights["b"]) @ weights["w"].T
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("device", QUICK_DEVICES)
 def test_parameters_are_given_by_name(
     device: str, load_on: LoadOn, device_of: Callable[[str], Device], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

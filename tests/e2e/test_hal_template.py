@@ -144,6 +144,7 @@ def test_compiling_for_its_machine(user: User) -> None:
     assert done.returncode == 0 and "1 of 1 results are as expected" in done.stdout, done.stderr
 
 
+@pytest.mark.long
 def test_conformance(user: User) -> None:
     suite = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--pyargs", "orchestrion.hal.cts")
     done = user.python(*suite, "--hal-driver=template")

@@ -27,6 +27,7 @@ def until(x: Any, n: Any) -> Any:
     return jax.lax.while_loop(lambda s: s[0] < n, lambda s: (s[0] + 1, s[1] * 0.5 + 1.25), (jnp.int32(0), x))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("turns", [0, 1, 2, 1000, 4095, 4096, 4097, 70_000])
 def test_iterations(turns: int, loop_programs: Programs) -> None:
     """A submission runs `MAX_ITERATIONS`, also on llvmpipe, which ends longer loops without an error."""
@@ -80,6 +81,7 @@ def test_large_state(loop_programs: Programs) -> None:
         assert submissions(program) <= 2
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", [name for name, _, _ in PROGRAMS])
 def test_bits(name: str, loop_programs: Programs, monkeypatch: pytest.MonkeyPatch) -> None:
     """The results are those of the loop of the host, to the bit, and a call submits at most as often."""

@@ -52,12 +52,14 @@ def run(module: bytes, device: Device, *arguments: Any) -> list[Array]:
         return [np.asarray(one) for one in jax.tree.leaves(program.main(*arguments))]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", SAMPLE)
 def test_a_sample(name: str, device: Device, cases: dict[str, Any], module_of: ModuleOf, check: Check) -> None:
     case = cases[name]
     check(case, run(module_of(case), device, *case.arguments()))
 
 
+@pytest.mark.programs(())
 @pytest.mark.skipif(not ALL, reason="many programs: make programs")
 def test_all(case: Any, device: Device, module_of: ModuleOf, check: Check) -> None:
     try:

@@ -23,7 +23,7 @@ from orchestrion.vm.module_manifest import manifest_of
 
 Check = Callable[[Any, list[Any]], None]
 ALL = os.environ.get("ORCHESTRION_REAL_PROGRAMS") == "all"
-SAMPLE = ("mlp", "residual", "transcendental", "where")
+SAMPLE = ("mlp", "residual", "transcendental_f32", "select")
 
 
 @pytest.fixture(params=["least_vulkan", "swiftshader"])
@@ -41,9 +41,8 @@ def load(module: bytes, device: str) -> vm.Program:
         pytest.skip(f"the device lacks {', '.join(lacking)}")
 
 
+@pytest.mark.programs(SAMPLE)
 def test_program(case: Any, phone: str, check: Check) -> None:
-    if case.name not in SAMPLE and not ALL:
-        pytest.skip("not in the sample: make programs")
     program = load(compiler.compile(case.lowered(), targets="spirv"), phone)
     results = program.main(*case.arguments())
     check(case, list(results) if isinstance(results, tuple | list) else [results])

@@ -155,6 +155,7 @@ def test_a_splat_is_an_operand_like_others() -> None:
     assert loaded(source).main() == 30
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", ["i1", "i8", "i16", "i32", "i64", "ui8", "ui16", "ui32", "ui64", "f32", "f64"])
 def test_every_element_type(dtype: str) -> None:
     kind = {"i1": "?"}.get(dtype, dtype.replace("ui", "uint").replace("f", "float"))

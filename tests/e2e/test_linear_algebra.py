@@ -91,6 +91,7 @@ def matrix(name: str, dtype: str, shape: tuple[int, ...]) -> Any:
     return a + np.eye(*shape[-2:], dtype=a.dtype) * (-6 if name == "not definite" else 3)
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("dtype", TYPES)
 def test_it_gives_what_jax_gives(dtype: str) -> None:
     """All cases are one program: to compile it is what takes time."""
@@ -211,6 +212,7 @@ def test_a_program_beside_others_is_the_one_of_its_own(mixed_source: Any) -> Non
         assert {op.profile: operation_text(op) for op in programs if op.profile in wanted} == wanted
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("device", DEVICES)
 def test_one_module_computes_on_every_device(device: str, mixed_source: Any) -> None:
     if device not in {status.name for status in list_devices() if status.devices}:
@@ -223,6 +225,7 @@ def test_one_module_computes_on_every_device(device: str, mixed_source: Any) -> 
     program.close()
 
 
+@pytest.mark.long
 def test_every_phase_continues_to_the_same_bytes(mixed_source: Any, tmp_path: Path) -> None:
     """Also with parts for two kinds of target."""
     texts = check_phases_continue(mixed_source, tmp_path, targets=tuple(DEVICES.values()))
@@ -255,6 +258,7 @@ def factors(a: Any) -> Any:
     return svd(a) + eigh(a @ a.T) + (jnp.linalg.eigvalsh(a + a.T), jnp.linalg.svd(a, compute_uv=False))
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize(("order", "lapack"), [(40, "default"), (40, "loops"), (8, "default")])
 def test_large_matrices_on_the_processor(order: int, lapack: str) -> None:
     """Calls of LAPACK from an order on, unless loops are asked for; the other targets have loops in any case."""

@@ -40,6 +40,7 @@ def power(x: Any, n: Any) -> Any:
     return jax.lax.while_loop(lambda s: s[1] < n, lambda s: (MATRIX @ s[0] + 1, s[1] + 1), (x, jnp.int32(0)))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("turns", [0, 1, 2, 3, 7, 8, 63, 64, 127, 128, 200])
 def test_iterations(turns: int, loop_programs: Programs, machine: Any) -> None:
     """Submissions of 1, 2, 4 iterations and so on, and iterations behind the end that change nothing."""
@@ -138,6 +139,7 @@ def large_branches(x: Any, n: Any) -> Any:
 CASES = [branches, large_branches, large_state, fills, flags, nested, several]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("kind", ["cpu", "gpu"])
 @pytest.mark.parametrize("function", CASES, ids=[case.__name__ for case in CASES])
 def test_bits(function: Any, kind: str, loop_programs: Programs, machine: Any) -> None:
@@ -154,6 +156,7 @@ def test_bits(function: Any, kind: str, loop_programs: Programs, machine: Any) -
         np.testing.assert_allclose(np.asarray(other), np.asarray(one), rtol=2e-3, atol=2e-3)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("merged_ops", [1, 40])
 @pytest.mark.parametrize("name", [name for name, _, _ in PROGRAMS])
 def test_small_programs(name: str, merged_ops: int, loop_programs: Programs, machine: Any) -> None:

@@ -120,6 +120,7 @@ def wrapped(values: Array, target: DType) -> Array:
     return (low - (low >> target.bits - 1 << target.bits if signed else 0)).astype(np.int8).astype(target.numpy)
 
 
+@pytest.mark.sampled(every=3)
 @EACH_DEVICE
 def test_one_rounding_from_wide_types(device: str, load_on: Callable[..., Any]) -> None:
     """The numbers from f32 as ml_dtypes has them; f64 and integers that lie just beside the middle of two."""

@@ -149,6 +149,7 @@ def arguments(text: str) -> list[Array]:
     return made
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("device", ["reference", "cpu", "opencl", "vulkan"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_devices_compute_the_integers_of_the_interpreter(name: str, device: str, load_on: Callable[..., Any]) -> None:

@@ -15,6 +15,7 @@ from orchestrion.schema.quirks import QUIRKS
 SAMPLE = ("booleans", "sort_int64", "reduce_booleans", "updates_in_loop", "mlp")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("quirk", [row.name for row in QUIRKS if row.api == "vulkan" and not row.refused] + ["off"])
 @pytest.mark.parametrize("name", SAMPLE)
 def test_a_program(

@@ -21,9 +21,10 @@ LoadOn = Callable[[bytes, str], Any]
 
 #: device -> target
 DEVICES = {"reference": "reference", "cpu": "cpu", "vulkan": "spirv", "opencl": "opencl"}
-COUNT = 48
-#: of so many, how many may be programs that neither oracle can run
-UNJUDGED = COUNT // 10
+#: how many programs there are; more in the long run
+COUNTS = (12, pytest.param(48, marks=pytest.mark.long))
+#: of so many, one may be a program that neither oracle can run
+JUDGED = 10
 
 
 @pytest.fixture(scope="module")
@@ -34,11 +35,12 @@ def oracles() -> Iterator[Oracles]:
     found.close()
 
 
-def test_programs(oracles: Oracles, load_on: LoadOn) -> None:
+@pytest.mark.parametrize("count", COUNTS)
+def test_programs(count: int, oracles: Oracles, load_on: LoadOn) -> None:
     unjudged: list[str] = []
 
     @settings(
-        max_examples=COUNT, derandomize=True, database=None, deadline=None, phases=[Phase.generate, Phase.shrink],
+        max_examples=count, derandomize=True, database=None, deadline=None, phases=[Phase.generate, Phase.shrink],
         suppress_health_check=list(HealthCheck), print_blob=False,
     )  # fmt: skip
     @given(st.randoms(use_true_random=False))
@@ -63,4 +65,4 @@ def test_programs(oracles: Oracles, load_on: LoadOn) -> None:
             assert not wrong, f"{device}: {wrong}\n{made.text}"
 
     run()
-    assert len(unjudged) <= UNJUDGED, unjudged
+    assert len(unjudged) <= count // JUDGED, unjudged

@@ -29,6 +29,7 @@ CASES = [(device, seed, 4) for device, step in DEVICES.items() for seed in range
 CASES += [("reference", seed, size) for seed, size in FOUND]
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize(("device", "seed", "size"), CASES)
 def test_program(device: str, seed: int, size: int, load_on: LoadOn) -> None:
     target = TARGETS[device]

@@ -33,6 +33,13 @@ PHONES, SAMPLE = ("swiftshader", "least"), [program.name for program in QUICK]
 DEVICES = ("reference", "cpu", "opencl", "vulkan", *PHONES)
 
 
+def is_quick(program: RealProgram, device: str) -> bool:
+    return program.name in SAMPLE if device in PHONES else device in QUICK_DEVICES or not program.many_kernels
+
+
+CELLS = [(program, device) for program in PROGRAMS for device in DEVICES if ALL or is_quick(program, device)]
+
+
 @functools.lru_cache(maxsize=2)
 def compiled(program: RealProgram) -> tuple[bytes, Sequence[Any], list[Any]]:
     """One module for all devices, the arguments, and JAX's results."""
@@ -42,15 +49,10 @@ def compiled(program: RealProgram) -> tuple[bytes, Sequence[Any], list[Any]]:
         return compiler.compile(jitted.lower(*arguments)), arguments, jax.tree.leaves(jitted(*arguments))
 
 
-@pytest.mark.parametrize(
-    ("program", "device"), [(program, device) for program in PROGRAMS for device in DEVICES],
-    ids=[f"{program.name}-{device}" for program in PROGRAMS for device in DEVICES],
-)  # fmt: skip
+@pytest.mark.sampled(always=("cpu",))
+@pytest.mark.parametrize(("program", "device"), CELLS, ids=[f"{program.name}-{device}" for program, device in CELLS])
 def test_real_program(program: RealProgram, device: str, load_on: LoadOn) -> None:
     """A call is one submission unless a predicate is read on the way."""
-    quick = program.name in SAMPLE if device in PHONES else device in QUICK_DEVICES or not program.many_kernels
-    if not quick and not ALL:
-        pytest.skip("not in the sample: make programs")
     module, arguments, wanted = compiled(program)
     loaded = load_on(module, device)
     _compare(program, device, loaded.main(*jax.tree.leaves(arguments)), wanted)

@@ -245,6 +245,7 @@ def called(program: Any, x: int) -> tuple[int, dict[str, Any]]:
     return int(value), row
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("x", [-3, 0, 8, 9, 10, 11])
 def test_while(device: str, x: int) -> None:
     program = loaded(device, WHILE)
@@ -257,6 +258,7 @@ def test_while(device: str, x: int) -> None:
     program.close()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("x", "want"), [(6, 7), (7, 28), (8, 8), (-1, -1)])
 def test_switch(device: str, x: int, want: int) -> None:
     """The arm's work goes with what follows: one submission for the index, one for the rest."""
@@ -268,6 +270,7 @@ def test_switch(device: str, x: int, want: int) -> None:
     program.close()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("trips", [0, 1, 2, 31])
 def test_counted(device: str, trips: int) -> None:
     """All turns are one submission, over two states that change places."""

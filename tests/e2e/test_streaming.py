@@ -163,6 +163,7 @@ def check_limits(program: Any, limit: int) -> None:
     assert account.peak <= limit
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", MODELS)
 def test_a_model_of_twice_the_memory_given(name: str, device: str) -> None:
     model = MODELS[name]()
@@ -380,6 +381,7 @@ def _wide_module(**options: Any) -> bytes:
     return compiler.compile(jax.jit(_wide).lower(np.zeros((128, 128), np.float32)), **options)
 
 
+@pytest.mark.sampled(every=3)
 def test_an_arena_above_the_largest_allocation_is_split(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The driver allocates two of the intermediate values at once, of which five live at one time."""
     x = _weights(3, 128, 128)

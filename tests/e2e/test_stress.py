@@ -32,6 +32,7 @@ def module() -> bytes:
     return compiler.compile(TEXT)
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("device", ["reference", "opencl", "vulkan"])
 def test_faults_and_the_collector_at_each_lock(
     device: str, load_on: Callable[[bytes, str], Any], tmp_path: Path

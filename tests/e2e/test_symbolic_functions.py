@@ -142,6 +142,7 @@ def exported(case: Case) -> bytes:
     return made
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("name", "device"), [(name, device) for name, case in CASES.items() for device in case.devices]
 )

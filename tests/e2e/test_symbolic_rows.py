@@ -122,6 +122,7 @@ def _text(names: tuple[str, ...]) -> Any:
         return export.export(every)(*given).mlir_module_serialized
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("device", ON)
 def test_rows_of_every_length(device: str, load_on: LoadOn) -> None:
     names, lengths = ON[device]

@@ -29,6 +29,7 @@ def text(first: str, second: str) -> bytes:
     return export.export(jax.jit(program))(*given).mlir_module_serialized
 
 
+@pytest.mark.long
 def test_every_phase_continues_to_the_same_bytes(tmp_path: Path) -> None:
     source = text("b, 4", "c, 4")
     assert "b{2..}" in check_phases_continue(source, tmp_path)["flow"]

@@ -35,6 +35,7 @@ def expected(x: Array, count: int) -> tuple[Array, Array]:
     return np.take_along_axis(x, places, 1), places
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("device", ["reference", "cpu", "opencl", "vulkan"])
 @pytest.mark.parametrize("name", arrays())
 def test_the_largest_elements(name: str, device: str, load_on: LoadOn) -> None:

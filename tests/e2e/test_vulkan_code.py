@@ -31,7 +31,8 @@ SAMPLE = frozenset(
 )
 #: real programs that run by default
 REAL_SAMPLE = frozenset({"adam_step", "lstm", "life"})
-BATCHED = [program for program in PROGRAMS if program.batch and (ALL or program.name in REAL_SAMPLE)]
+SOME = [program for program in PROGRAMS if ALL or program.name in REAL_SAMPLE]
+BATCHED = [program for program in SOME if program.batch]
 
 
 def same_bits(got: Sequence[Any], want: Any) -> None:
@@ -39,21 +40,18 @@ def same_bits(got: Sequence[Any], want: Any) -> None:
         assert (found.dtype, found.shape, found.tobytes()) == (wanted.dtype, wanted.shape, wanted.tobytes())
 
 
+@pytest.mark.programs(SAMPLE)
 def test_program_on_vulkan(
     case: Any, tmp_path: Path, check: Check, module_of: Callable[[Any], bytes], load_on: LoadOn
 ) -> None:
-    if case.name not in SAMPLE and not ALL:
-        pytest.skip("one of many programs: make programs")
     program = vulkan_program(case.lowered(), tmp_path).build("gcc", *STRICT)
     results = program(*case.arguments())
     check(case, results)
     same_bits(results, load_on(module_of(case), "vulkan").main(*case.arguments()))
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+@pytest.mark.parametrize("program", SOME, ids=lambda program: program.name)
 def test_real_program_on_vulkan(program: RealProgram, tmp_path: Path, load_on: LoadOn) -> None:
-    if program.name not in REAL_SAMPLE and not ALL:
-        pytest.skip("one of many programs: make programs")
     function, arguments = program.made()
     leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(arguments)]
     with jax.enable_x64(False):
@@ -62,6 +60,7 @@ def test_real_program_on_vulkan(program: RealProgram, tmp_path: Path, load_on: L
         same_bits(vulkan_program(lowered, tmp_path).build("gcc", *STRICT)(*leaves), loaded.main(*leaves))
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("program", BATCHED, ids=lambda program: program.name)
 def test_real_program_of_any_batch_on_vulkan(program: RealProgram, tmp_path: Path, load_on: LoadOn) -> None:
     """The sizes of a call decide how much memory it needs."""

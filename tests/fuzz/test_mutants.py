@@ -22,6 +22,8 @@ COUNT = int(os.environ.get("ORCHESTRION_MUTANTS", "6000"))
 ALONE = os.environ.get("ORCHESTRION_MUTANT", "")
 #: the corpus is dealt to so many tests, so that they can run side by side
 SHARDS = 4
+#: and the mutants of each module to so many, one of which runs every day
+PARTS = 4
 #: seconds for a mutant on average, and for a process to start
 EACH, START = 0.25, 60.0
 
@@ -60,14 +62,16 @@ def test_one(corpus: dict[str, writer.Module]) -> None:
 
 
 @pytest.mark.skipif(bool(ALONE), reason="ORCHESTRION_MUTANT names one mutant")
+@pytest.mark.sampled
+@pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("shard", range(SHARDS))
-def test_mutants(corpus: dict[str, writer.Module], corpus_file: Path, tmp_path: Path, shard: int) -> None:
-    count = -(-COUNT // len(corpus))
+def test_mutants(corpus: dict[str, writer.Module], corpus_file: Path, tmp_path: Path, shard: int, part: int) -> None:
+    count = -(-COUNT // len(corpus) // PARTS)
     names = list(corpus)[shard::SHARDS]
     outcomes: Counter[str] = Counter()
     problems = []
     for name in names:
-        found, failures = run_process(corpus_file, tmp_path / "progress", name, count)
+        found, failures = run_process(corpus_file, tmp_path / "progress", name, part * count, count)
         outcomes += found
         problems += [f"ORCHESTRION_MUTANT={name}:{seed}  {problem}" for seed, problem in failures.items()]
     assert not problems, "\n".join(problems)
@@ -78,10 +82,12 @@ def test_mutants(corpus: dict[str, writer.Module], corpus_file: Path, tmp_path: 
     assert outcomes["run: Trap"] and outcomes["run: result"], outcomes
 
 
-def run_process(corpus_file: Path, progress: Path, name: str, count: int) -> tuple[Counter[str], dict[str, str]]:
-    """What became of the mutants of one module, and which of them broke the property."""
+def run_process(
+    corpus_file: Path, progress: Path, name: str, first: int, count: int
+) -> tuple[Counter[str], dict[str, str]]:
+    """What became of mutants of one module, and which of them broke the property."""
     progress.write_bytes(bytes(8))
-    command = [sys.executable, mutants.__file__, str(corpus_file), str(progress), name, "0", str(count)]
+    command = [sys.executable, mutants.__file__, str(corpus_file), str(progress), name, str(first), str(count)]
     try:
         ended = subprocess.run(command, capture_output=True, text=True, timeout=START + count * EACH, check=False)
     except subprocess.TimeoutExpired:

@@ -15,6 +15,8 @@ from orchestrion.tools import pack
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 COUNT = int(os.environ.get("ORCHESTRION_MUTANTS", "20000")) // 100
+#: so many tests share them, one of which runs every day
+PARTS = 4
 ATTRIBUTES = {"model.name": "m", "model.version": "3", "limits.fuel": "7", "limits.memory": "8", "other": "x"}
 
 
@@ -27,13 +29,15 @@ def corpus() -> dict[str, writer.Module]:
     return {"mlp": more}
 
 
+@pytest.mark.sampled(every=PARTS)
+@pytest.mark.parametrize("part", range(PARTS))
 def test_mutants_are_judged(
-    corpus: dict[str, writer.Module], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    part: int, corpus: dict[str, writer.Module], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     written = {name: writer.write(module) for name, module in corpus.items()}
     path, out = tmp_path / "m.fb", tmp_path / "out.fb"
     judged = 0
-    for seed in range(COUNT):
+    for seed in range(part, COUNT, PARTS):
         made = mutate.mutant(corpus, "mlp", seed, written)
         if made.data is None:
             continue
@@ -47,4 +51,4 @@ def test_mutants_are_judged(
             status = pack.main([command[0], str(path), *command[1:], "-o", str(out)])
             assert out.exists() == (status == 0), f"{seed}: {made.applied}"
         capsys.readouterr()
-    assert judged > COUNT // 10
+    assert judged > COUNT // PARTS // 10

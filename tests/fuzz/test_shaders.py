@@ -47,6 +47,7 @@ def test_accepted_shaders_keep_every_promise() -> None:
     assert len(forms) > 20 and {"loop: divergent", "loop: uniform", "barrier: 2 deep", "index: clamp again"} <= forms
 
 
+@pytest.mark.long
 def test_every_proposal_is_made_and_refused() -> None:
     """Each is refused where it stands alone, but for values that a right clamp or a uniform value happened to make."""
     report = trials(range(COUNT, 2 * COUNT))

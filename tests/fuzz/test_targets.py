@@ -117,6 +117,7 @@ def test_the_runner_finds(fault: str, tmp_path: Path) -> None:
     assert b"\xff" in kept.read_bytes()
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("name", PLANTED)
 def test_targets_find_planted_faults(name: str, tmp_path: Path) -> None:
     """Without coverage, and within seconds on a machine that has them."""

@@ -227,6 +227,7 @@ def test_case_that_hangs(tmp_path: Path) -> None:
     assert "in hanging" in done.stderr
 
 
+@pytest.mark.long
 def test_pytest_writes_the_same_report(tmp_path: Path) -> None:
     """The pytest option, with a pytest-xdist process that sends its rows. `test_wheel.py` runs it without
     pytest-xdist.

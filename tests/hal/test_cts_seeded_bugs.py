@@ -39,6 +39,7 @@ def test_seeded_bug_is_found(bug: Bug, monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.outcome is Outcome.FAILED, f"{bug.case} does not find it: {found.outcome}"
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("case", catalogue.CASES)
 @pytest.mark.parametrize(("inner", "mapped"), [("reference", True), ("reference", False), ("null", False)])
 def test_the_wrapped_driver_conforms(case: str, inner: str, mapped: bool) -> None:

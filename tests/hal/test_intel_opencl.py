@@ -50,6 +50,7 @@ def test_it_is_the_only_platform() -> None:
     assert "calls replay command buffers" in said
 
 
+@pytest.mark.long
 def test_conformance() -> None:
     """One process for all groups, because starting one for each took three times as long as the cases."""
     said = run_tests("--pyargs", "orchestrion.hal.cts", "--hal-driver=opencl")
@@ -63,6 +64,7 @@ def test_recordings() -> None:
     assert "passed" in said and "mutable" not in said
 
 
+@pytest.mark.long
 def test_programs() -> None:
     """A sample of the programs of `test_devices.py`; all of them, and the real programs, if all are asked for."""
     files = ["tests/e2e/test_devices.py", *(["tests/e2e/test_real_programs.py"] if ALL else [])]

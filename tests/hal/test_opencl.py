@@ -64,6 +64,7 @@ class PlainDriver(OpenCLDriver):
         return self.open(self.devices()[0])
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("machine", [Machine.DISCRETE, Machine.UNIFIED])
 @pytest.mark.parametrize("case", catalogue.CASES)
 def test_conformance_without_shared_memory(case: str, machine: Machine) -> None:
@@ -71,6 +72,7 @@ def test_conformance_without_shared_memory(case: str, machine: Machine) -> None:
     catalogue.run_on(case, driver, driver.devices()[0])
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("machine", [None, Machine.DISCRETE])
 @pytest.mark.parametrize("case", catalogue.CASES)
 def test_conformance_without_command_buffers(case: str, machine: Machine | None) -> None:

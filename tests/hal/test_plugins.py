@@ -47,6 +47,7 @@ def old_driver(folder: PluginFolder) -> str:
 # versions of the driver interface
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("case", catalogue.CASES)
 def test_a_driver_of_version_1_0_passes(old_driver: str, case: str) -> None:
     """It states no version and implements only the methods that are abstract in version 1.0."""

@@ -56,6 +56,7 @@ class Layered(BackendDriver):
         return StreamingDevice(self._inner.open_profiled(info), timed=True)
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("device", BUILT_IN)
 @pytest.mark.parametrize("case", catalogue.CASES)
 def test_the_layer_passes_the_conformance_suite(case: str, device: str) -> None:

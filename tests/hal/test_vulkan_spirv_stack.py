@@ -62,6 +62,7 @@ RUNS = (
 )  # fmt: skip
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("name", "device", "part"), RUNS, indirect=["device"])
 def test_code_up_to_the_limit_runs(name: str, device: str, part: float, spirv_assembler: Assembler) -> None:
     steps = int(ACCEPTED[name] * part)

@@ -43,6 +43,7 @@ def cluster() -> Iterator[None]:
         yield
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("cluster")
 def test_a_killed_worker_is_replaced(
     modules: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -65,6 +66,7 @@ def test_a_killed_worker_is_replaced(
     assert ray.is_initialized(), "who started Ray shuts it down"
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of Ray, for its own settings
 @pytest.mark.usefixtures("cluster")
 def test_map_batches_takes_a_predictor(modules: Path, tmp_path: Path) -> None:

@@ -1,0 +1,70 @@
+"""The sample of a sweep that `make test` runs (`everyday.py`): nothing that a sweep has is missing in it."""
+
+from pathlib import Path
+
+import pytest
+from everyday import covering, mark_long, sample
+from hypothesis import given
+from hypothesis import strategies as st
+
+ROOT = Path(__file__).parent.parent
+
+
+def pairs(cells: list[tuple[int, ...]]) -> set[tuple[int, int]]:
+    return {pair for cell in cells for pair in enumerate(cell)}
+
+
+@given(st.integers(1, 3).flatmap(lambda size: st.lists(st.tuples(*[st.integers(0, 4)] * size), max_size=40)))
+def test_each_value_of_each_parameter_is_in_the_sample(cells: list[tuple[int, ...]]) -> None:
+    chosen = covering(cells)
+    assert chosen == sorted(set(chosen))
+    assert pairs([cells[index] for index in chosen]) == pairs(cells)
+
+
+def test_values_are_met_with_others_in_turn() -> None:
+    cells = [(case, device) for case in range(9) for device in "abc"]
+    chosen = [cells[index] for index in covering(cells)]
+    assert chosen == [(case, "abc"[case % 3]) for case in range(9)]
+
+
+def test_values_that_always_run() -> None:
+    cells = [(case, device) for case in range(4) for device in "abc"]
+    chosen = {cells[index] for index in sample(cells, always=("a",))}
+    assert chosen == {*((case, "a") for case in range(4)), (0, "b"), (1, "c"), (2, "b"), (3, "c")}
+
+
+def test_each_nth_of_a_list() -> None:
+    assert sample([(value,) for value in range(10)], every=4) == {0, 4, 8}
+
+
+class Cell:
+    """What `mark_long` knows of a test of pytest."""
+
+    def __init__(self, name: str, mark: pytest.MarkDecorator | None, **params: object) -> None:
+        self.nodeid = name
+        self.long = False
+        self.callspec = type("Spec", (), {"params": params})
+        self._mark = mark
+
+    def get_closest_marker(self, name: str) -> pytest.Mark | None:
+        return self._mark.mark if self._mark is not None and name == self._mark.name else None
+
+    def add_marker(self, mark: pytest.MarkDecorator) -> None:
+        assert mark.name == "long"
+        self.long = True
+
+
+def test_cells_outside_of_the_sample_are_long() -> None:
+    sampled, objects = pytest.mark.sampled(always=("a",)), [object() for _ in range(4)]
+    sweep = [Cell(f"f[{i}]", sampled, case=case, device=d) for i, case in enumerate(objects) for d in "abc"]
+    others = [Cell("g", None), Cell("h[0]", pytest.mark.long, case=0)]
+    mark_long([*sweep, *others])  # type: ignore[list-item]
+    assert [cell.long for cell in sweep] == [0, 0, 1, 0, 1, 0] * 2
+    assert not any(cell.long for cell in others)
+
+
+def test_the_long_run_leaves_nothing_out() -> None:
+    """It is the everyday run without its selection."""
+    recipes = dict(part.split(":", 1) for part in (ROOT / "Makefile").read_text().split("\n\n") if ":" in part)
+    everyday, whole = recipes["test"].splitlines()[1:], recipes["test-all"].splitlines()[1:]
+    assert everyday == [line + ' -m "not long"' for line in whole]
