@@ -6,7 +6,7 @@ measured on the machines that `docs/decisions/` names. `vm-tune` finds better sc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Final
@@ -15,8 +15,10 @@ from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.flow.kinds import ATTENTION
 from orchestrion.compiler.flow.layout import layout_of
 from orchestrion.compiler.flow.structure import fastest_axis
+from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import Size, bounds, ceildiv, is_dynamic, is_less, typical
 from orchestrion.compiler.kernel.elements.axes import Axes
+from orchestrion.compiler.kernel.elements.extrema import is_free
 from orchestrion.compiler.kernel.patterns.attention import attention
 from orchestrion.compiler.kernel.patterns.elements import (
     alternating_elements,
@@ -50,7 +52,7 @@ from orchestrion.compiler.kernel.products.operands import is_loaded
 from orchestrion.compiler.kernel.products.staged import can_stage
 from orchestrion.compiler.stablehlo.ops.base import dtype_of, tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
-from orchestrion.compiler.stablehlo.ops.reducers import is_commutative
+from orchestrion.compiler.stablehlo.ops.structural import Reshape
 
 from .body import Body
 from .emit import THREAD
@@ -263,9 +265,17 @@ def _columns_beside(task: Task) -> Schedule | None:
 def _adds_vectors(task: Task) -> bool:
     """Whether vectors have neighbours of a reduction, in memory and in an order that does not matter."""
     hero = task.body.hero
-    if not task.machine.lanes or not isinstance(hero, Reduce) or not is_commutative(hero.body.block):
+    if not task.machine.lanes or not isinstance(hero, Reduce) or not is_free(hero):
         return False
-    return task.reduces_neighbours and all(fastest_axis(value) in hero.dimensions.ints for value in hero.inputs)
+    return task.reduces_neighbours and all(_has_neighbours(value, hero.dimensions.ints) for value in hero.inputs)
+
+
+def _has_neighbours(value: Value, axes: Sequence[int]) -> bool:
+    """Whether neighbours along the last axes, which are among `axes`, are neighbours in memory."""
+    op = value.defining_op
+    if isinstance(op, Reshape) and fastest_axis(op.operand_) == tensor_of(op.operand_).rank - 1:
+        return True
+    return fastest_axis(value) in axes
 
 
 def _is_wide(hero: Reduce) -> bool:
@@ -301,8 +311,8 @@ PATTERNS: Final[tuple[tuple[str, Callable[[Task], Schedule | None]], ...]] = (
     ("lines of windows", lines_of_windows),
     ("pair panel dot", pair_panel_dot),
     ("few rows dot", few_rows_dot),
-    ("panel dot", panel_dot),
     ("byte panel dot", byte_panel_dot),
+    ("panel dot", panel_dot),
     ("staged dot", staged_dot),
     ("tiled dot", tiled_dot),
     ("transposed elements", transposed_elements),

@@ -18,7 +18,7 @@ from orchestrion.compiler.kernel.code.pack_lanes import pack_lanes
 from orchestrion.compiler.kernel.code.vectors import load_lanes
 from orchestrion.compiler.kernel.elements.elemental import Elemental
 from orchestrion.compiler.kernel.elements.encodings import store, stored_shape
-from orchestrion.compiler.kernel.elements.extrema import from_bits, is_extremum, of_bits
+from orchestrion.compiler.kernel.elements.extrema import from_bits, in_any_order, is_free
 from orchestrion.compiler.kernel.elements.index import Index, delinearize
 from orchestrion.compiler.kernel.elements.indexing import moved, starts_of
 from orchestrion.compiler.kernel.elements.parts import Parts, parts_of, place_beside
@@ -210,9 +210,8 @@ class Kernel:
         reduction = REDUCTIONS[hero.name](b, hero, at)
         most = longest(dim_max(ceildiv(reduction.count, lanes), 1), b.machine)
         in_order = not b.machine.staging or isinstance(hero, Reduce) and not is_commutative(hero.body.block)
-        if b.machine.lanes and isinstance(hero, Reduce):
-            in_order = not is_commutative(hero.body.block)
-            reduction = of_bits(b, reduction) if is_extremum(hero) else reduction
+        if b.machine.lanes and isinstance(hero, Reduce) and is_free(hero):
+            in_order, reduction = False, in_any_order(b, hero, reduction)
         return hero, at, parts_of(self.elemental, hero, reduction, lanes, in_order, most, beside)
 
     def _combine(self, hero: Operation, at: Index, parts: Parts) -> None:

@@ -85,6 +85,24 @@ def test_packed_panels_give_the_bits_of_the_device_cpu(compiler: str, tmp_path: 
     same_bits(got, on_device(PRODUCT, *factors(), target="cpu"))
 
 
+@pytest.mark.parametrize("flags", [("-O2",), NATIVE, ("-O1", "-fsanitize=undefined", "-fno-sanitize-recover=all")])
+@pytest.mark.parametrize("dtype", ["i32", "ui32", "i64"])
+def test_products_of_integers_wrap(dtype: str, flags: tuple[str, ...], tmp_path: Path) -> None:
+    """In vectors, of which C computes with the bits."""
+    need("gcc")
+    t = [f"tensor<{rows}x{columns}x{dtype}>" for rows, columns in ((33, 20), (20, 48), (33, 48))]
+    text = f"""func.func @main(%x: {t[0]}, %y: {t[1]}) -> {t[2]} {{
+      %r = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : ({t[0]}, {t[1]}) -> {t[2]}
+      return %r : {t[2]}
+    }}"""
+    random, limits = np.random.default_rng(6), np.iinfo(dtype.replace("i", "int"))
+    x, y = (random.integers(limits.min, limits.max, shape, limits.dtype) for shape in ((33, 20), (20, 48)))
+    program = c_program(text, tmp_path)
+    assert f"{dtype}x16_multiply" in str(program.files["model.c"])
+    (got,) = program.build("gcc", *STRICT, *flags)(x, y)
+    np.testing.assert_array_equal(got, x @ y)
+
+
 WINOGRAD = """
 func.func @main(%x: tensor<1x16x16x64xf32>, %w: tensor<3x3x64x64xf32>) -> tensor<1x16x16x64xf32> {
   %y = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f],

@@ -211,7 +211,7 @@ def test_stores_of_some_lanes(runs: Runs, texts: list[str], spread: bool) -> Non
     assert texts
     for text in texts:
         (versions,) = {row.versions for row in LEVELS.values() if f'"target-cpu"="{row.cpu}"' in text}
-        assert ("label %whole" in text) == (versions and not spread)
+        assert (" store <" in text) == (versions and not spread)
 
 
 def test_loops_of_different_lengths(runs: Runs) -> None:
@@ -358,6 +358,62 @@ def test_padding_that_all_lanes_share(runs: Runs, texts: list[str]) -> None:
     want[32:64] = X[:32]
     np.testing.assert_array_equal(runs(lines, X[:32]), want)
     assert texts and not any("gather" in text for text in texts if '"target-cpu"="x86-64-v4"' in text)
+
+
+def decides(text: str) -> bool:
+    """Whether the level of a text has code for vectors of which all lanes take the same arm of branches by place."""
+    (row,) = {row for row in LEVELS.values() if f'"target-cpu"="{row.cpu}"' in text and not row.base}
+    return row.decides
+
+
+@pytest.mark.parametrize("end", [0, 5, 8, 12, 16, 24, SIZE, 2 * SIZE, COUNT])
+@pytest.mark.parametrize("begin", [0, 1, 8, 15, 16, COUNT])
+def test_branches_by_place(runs: Runs, texts: list[str], begin: int, end: int) -> None:
+    """Lanes in front of `end` have elements, from `begin` on those of other data, backwards. Vectors that cross neither
+    place have no masks.
+    """
+    inner = [
+        op("back", "subtract", f"u{COUNT}", "i"),
+        op("last", "subtract", "back", "u1"),
+        load("y", 1, "last"),
+    ]
+    outer = [
+        op("early", "compare_lt", "i", f"u{begin}", result="i1"),
+        branch("z", "early", [load("x", 0, "i")], "x", inner, "y"),
+    ]
+    lines = [less("data", "i", f"u{end}"), branch("r", "data", outer, "z", [], "s7"), store("r", 2)]
+    at = np.arange(COUNT)
+    want = np.where(at < end, np.where(at < begin, X, 2 * X[::-1]), 7)
+    np.testing.assert_array_equal(runs(lines, X[:begin] if begin else X[:1], 2 * X), want)
+    for text in texts:
+        assert (" load <" in text) >= decides(text)
+
+
+@pytest.mark.parametrize("front", [0, 1, 5, 16, SIZE])
+@pytest.mark.parametrize("count", [1, 3, 4])
+def test_sums_of_padded_rows(runs: Runs, texts: list[str], front: int, count: int) -> None:
+    """Each lane adds the elements of a column of rows that begin in front of the data and end behind them."""
+    lines = [
+        loop(
+            "r",
+            f"u{count}",
+            op("row", "multiply", "k", f"u{SIZE}"),
+            op("place", "add", "row", "i"),
+            op("at", "subtract", "place", f"u{front}"),
+            less("data", "at", "u64"),
+            select("safe", "data", "at", "u0"),
+            load("x", 0, "safe"),
+            select("y", "data", "x", "s7", "i32"),
+            op("s", "add", "sum", "y", types="i32, i32", result="i32"),
+            value="s",
+        ),
+        store("r", 1),
+    ]
+    at = np.arange(COUNT) + SIZE * np.arange(count)[:, None] - front
+    want = np.where((at >= 0) & (at < 64), X[np.clip(at, 0, 63)], 7).sum(0)
+    np.testing.assert_array_equal(runs(lines, X[:64]), want)
+    for text in texts:
+        assert not (decides(text) and "gather" in text)
 
 
 @pytest.mark.parametrize("apart", [2, 3, 4, 5])

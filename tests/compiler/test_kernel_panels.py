@@ -50,6 +50,18 @@ def test_matrices_of_any_size(computes: Any, schedule: str, shape: tuple[int, in
     check(got, expected(dot, x, y, dtype), dtype)
 
 
+@pytest.mark.parametrize("dtype", ["i32", "i64"])
+@pytest.mark.parametrize("shape", [(7, 33, 70), (130, 65, 48), (1, 100, 300), (40, 200, 3)], ids=str)
+def test_integers_have_panels_and_wrap(computes: Any, shape: tuple[int, int, int], dtype: str) -> None:
+    """By the schedule of the machine, with products that exceed their type."""
+    dot, random = matmul(*shape), np.random.default_rng(3)
+    most = np.iinfo(dtype.replace("i", "int"))
+    x, y = (random.integers(most.min, most.max, size, most.dtype) for size in (dot.lhs, dot.rhs))
+    (got,) = computes(dot.text([dtype] * 3), "cpu", x, y)
+    np.testing.assert_array_equal(got, x @ y)
+    assert "stage(out, panel" in Compilation(targets=("cpu",)).text(dot.text([dtype] * 3), "hl_seq")
+
+
 #: several blocks of columns, one whose last block is moved back, and few columns, for one row to sixteen
 FEW_ROWS = [(1, 130, 2048), (2, 65, 300), (3, 70, 100), (3, 7, 1100), (4, 128, 256), (9, 31, 400), (16, 200, 300)]
 

@@ -158,6 +158,54 @@ def test_argmax(computes: Any, target: str, shape: list[int]) -> None:
     np.testing.assert_array_equal(place, x.argmax(1))
 
 
+def place_text(shape: Sequence[int], direction: str, dtype: str) -> str:
+    """The place of the extremum along the last axis, as JAX writes it."""
+    t, u = tensor(shape, dtype), tensor(shape, "i32")
+    where, f, i, b = tensor(shape[:-1], "i32"), f"tensor<{dtype}>", "tensor<i32>", "tensor<i1>"
+    compare = '"stablehlo.compare"({}, {}) <{{comparison_direction = #stablehlo<comparison_direction {}>}}>'
+    limits = {"i32": ("-2147483648", "2147483647"), "f32": ("0xFF800000", "0x7F800000")}[dtype]
+    region = [
+        f"^bb0(%x: {f}, %p: {i}, %y: {f}, %q: {i}):",
+        f"%beats = {compare.format('%x', '%y', direction)} : ({f}, {f}) -> {b}",
+        f"%nan = {compare.format('%x', '%x', 'NE')} : ({f}, {f}) -> {b}",
+        f'%wins = "stablehlo.or"(%beats, %nan) : ({b}, {b}) -> {b}',
+        f"%eq = {compare.format('%x', '%y', 'EQ')} : ({f}, {f}) -> {b}",
+        f"%first = {compare.format('%p', '%q', 'LT')} : ({i}, {i}) -> {b}",
+        f'%tie = "stablehlo.and"(%eq, %first) : ({b}, {b}) -> {b}',
+        f'%left = "stablehlo.or"(%wins, %tie) : ({b}, {b}) -> {b}',
+        f'%v = "stablehlo.select"(%wins, %x, %y) : ({b}, {f}, {f}) -> {f}',
+        f'%w = "stablehlo.select"(%left, %p, %q) : ({b}, {i}, {i}) -> {i}',
+        f'"stablehlo.return"(%v, %w) : ({f}, {i}) -> ()',
+    ]
+    lines = [
+        f'%i = "stablehlo.iota"() <{{iota_dimension = {len(shape) - 1} : i64}}> : () -> {u}',
+        f'%c = "stablehlo.constant"() <{{value = dense<{limits[direction == "LT"]}> : {f}}}> : () -> {f}',
+        f'%z = "stablehlo.constant"() <{{value = dense<0> : {i}}}> : () -> {i}',
+        f'%r:2 = "stablehlo.reduce"(%a0, %i, %c, %z) <{{dimensions = {ints([len(shape) - 1])}}}> ({{',
+        *region,
+        f"}}) : ({t}, {u}, {f}, {i}) -> ({tensor(shape[:-1], dtype)}, {where})",
+    ]
+    return main([t], lines, [("%r#1", where)])
+
+
+@EACH_TARGET
+@pytest.mark.parametrize("dtype", ["f32", "i32"])
+@pytest.mark.parametrize("direction", ["GT", "LT"])
+@pytest.mark.parametrize("shape", [[3, 7], [20, 300], [2, 5001]], ids=str)
+def test_places_of_extrema(computes: Any, target: str, shape: list[int], direction: str, dtype: str) -> None:
+    """The first of equal ones, of zeros of both signs too; the first of several that are no numbers; infinities."""
+    rng = np.random.default_rng(5)
+    x = rng.integers(-9, 9, shape).astype(dtype.replace("f", "float").replace("i", "int"))
+    if dtype == "f32":
+        x[0] = np.where(rng.random(shape[1]) < 0.5, -0.0, 0.0)
+        x[1] = np.inf if direction == "LT" else -np.inf
+        x[-1, rng.random(shape[1]) < 0.3] = np.nan
+        x[-1, 0] = 1
+    want = np.argmax(x, 1) if direction == "GT" else np.argmin(x, 1)
+    (place,) = computes(place_text(shape, direction, dtype), target, x)
+    np.testing.assert_array_equal(place, want)
+
+
 def composition_text(shape: Sequence[int]) -> str:
     """Composes the affine maps x -> a x + b along the last axis: associative, not commutative. Starts from 2 x + 3."""
     t, out, i = tensor(shape), tensor(shape[:-1]), "tensor<i32>"

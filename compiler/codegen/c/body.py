@@ -13,7 +13,7 @@ from orchestrion.compiler.targets.cpu.forms import Forms
 from orchestrion.schema.dtypes import BY_NAME, FLOAT
 
 from .language import LANGUAGE
-from .vectors import ARITHMETIC
+from .vectors import ARITHMETIC, WRAPPING, WRAPPING_BITS
 
 #: least vectors that a loop sums up for which registers are short
 MANY_SUMS = 12
@@ -129,9 +129,10 @@ class CBody(BodyText):
             super().scalar_op(op)
 
     def is_by_lanes(self, op: k.Scalar) -> bool:
-        """All but arithmetic of two floats."""
-        is_float = k.dtype_of(op.output).kind == FLOAT
-        return k.length_of(op.output) > 1 and not (is_float and op.primitive.name in ARITHMETIC)
+        """All but arithmetic of two floats, or two integers that are wide enough."""
+        dtype = k.dtype_of(op.output)
+        whole = ARITHMETIC if dtype.kind == FLOAT else WRAPPING if dtype.bits >= WRAPPING_BITS else ()
+        return k.length_of(op.output) > 1 and op.primitive.name not in whole
 
     def lane(self, vector: Value, lane: int) -> str:
         return f"{self.type(vector)}_lane({self.names[vector]}, {lane})"

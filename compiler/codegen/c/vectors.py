@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from orchestrion.schema.dtypes import BY_NAME
+from orchestrion.schema.dtypes import BY_NAME, SIGNED
 
 from .language import LANGUAGE
 
 #: primitives on vectors of floats that processors have -> operator
 ARITHMETIC: Final = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
+#: the same on vectors of integers, and the least bits of these
+WRAPPING: Final = {"add": "+", "subtract": "-", "multiply": "*"}
+WRAPPING_BITS: Final = 32
 _VECTOR_HEAD = """/* {lanes} elements, in parts of {part} that the processor computes at once. */
 typedef {T} {v}_part __attribute__((vector_size({bytes})));
 typedef {T} {v}_memory __attribute__((vector_size({bytes}), aligned({item}), may_alias));
@@ -24,6 +27,8 @@ typedef struct {{
 """
 
 
+#: the type in which sums and products of integers with a sign wrap
+_UNSIGNED = "typedef uint{bits}_t {v}_wrapping __attribute__((vector_size({bytes})));\n"
 #: chooses elements of two vectors
 _SHUFFLE = """#if defined(__clang__) || __GNUC__ >= 12
 #define SHUFFLE(v, x, y, ...) __builtin_shufflevector(x, y, __VA_ARGS__)
@@ -64,11 +69,14 @@ def _vector_of_parts(dtype: str, lanes: int, part: int) -> dict[str, str]:
     names = [f"x{lane}" for lane in range(lanes)]
     sets = [f"const {v}_part p{p} = {{{', '.join(names[p * part : (p + 1) * part])}}};" for p in parts]
     same = f"const {v}_part p = {{{', '.join(['x'] * part)}}};"
+    wraps, unsigned = BY_NAME[dtype].kind == SIGNED, _UNSIGNED.format(v=v, bits=8 * item, bytes=part * item)
+    result, operand = (f"({v}_part)", f"({v}_wrapping)") if wraps else ("", "")
     chosen = "".join(f"i < {(p + 1) * part} ? x.p{p}[i - {p * part}] : " for p in range(last))
     return {
         "": _VECTOR_HEAD.format(
             T=type, v=v, lanes=lanes, part=part, bytes=part * item, item=item, parts=", ".join(f"p{p}" for p in parts)
-        ),
+        )
+        + (unsigned if wraps else ""),
         "load": _function(
             v, "load", f"const mem_{dtype} *m", f"{v} r;",
             *(f"r.p{p} = *(const {v}_memory *)(m + {p * part});" for p in parts),
@@ -79,7 +87,10 @@ def _vector_of_parts(dtype: str, lanes: int, part: int) -> dict[str, str]:
         ),
         "splat": _function(v, "splat", f"{type} x", same, f"{v} r;", *(f"r.p{p} = p;" for p in parts)),
         **{
-            name: _function(v, name, f"{v} x, {v} y", f"{v} r;", *(f"r.p{p} = x.p{p} {sign} y.p{p};" for p in parts))
+            name: _function(
+                v, name, f"{v} x, {v} y", f"{v} r;",
+                *(f"r.p{p} = {result}({operand}x.p{p} {sign} {operand}y.p{p});" for p in parts),
+            )
             for name, sign in ARITHMETIC.items()
         },
         "multiply_add": _multiply_add_of_parts(dtype, v, parts, part),
@@ -188,6 +199,8 @@ def _vector_of_elements(dtype: str, lanes: int) -> dict[str, str]:
     type, v = LANGUAGE.types[dtype], f"{dtype}x{lanes}"
     head, loop = (f"{v} r;", "int i;"), f"for (i = 0; i < {lanes}; ++i) r.e[i] = "
     names = [f"x{lane}" for lane in range(lanes)]
+    wraps = BY_NAME[dtype].kind == SIGNED
+    result, operand = (f"({type})", f"(uint{BY_NAME[dtype].bits}_t)") if wraps else ("", "")
     return {
         "": f"typedef struct {{\n  {type} e[{lanes}];\n}} MAY_ALIAS {v};\n",
         "load": _function(v, "load", f"const mem_{dtype} *m", *head, f"{loop}m[i];"),
@@ -197,7 +210,7 @@ def _vector_of_elements(dtype: str, lanes: int) -> dict[str, str]:
         ),
         "splat": _function(v, "splat", f"{type} x", *head, f"{loop}x;"),
         **{
-            name: _function(v, name, f"{v} x, {v} y", *head, f"{loop}x.e[i] {sign} y.e[i];")
+            name: _function(v, name, f"{v} x, {v} y", *head, f"{loop}{result}({operand}x.e[i] {sign} {operand}y.e[i]);")
             for name, sign in ARITHMETIC.items()
         },
         "multiply_add": _function(

@@ -48,7 +48,7 @@ class Reduction:
     Elements have the row-major order of `sizes`; `element` takes coordinates. `neutral`: values that change nothing
     when combined, None if none are known. `accumulate`: combines values with the element at coordinates, if other ops
     than those of `combine` and `element` do that. `dtypes`: types of the values if not those of the results. `width`:
-    elements of a block that one element counts as.
+    elements of a block that one element counts as. `is_exact`: nothing is rounded, so long reductions need no blocks.
     """
 
     sizes: Shape
@@ -58,6 +58,7 @@ class Reduction:
     neutral: Sequence[Value] | None
     accumulate: Callable[[Sequence[Value], Sequence[Value]], Scalars] | None = None
     dtypes: Sequence[str] = ()
+    is_exact: bool = False
     width: int = 1
 
     def types(self, results: Sequence[Value]) -> Sequence[str]:

@@ -140,7 +140,8 @@ def parts_of(
     which is the fastest way to read memory if the reducer is commutative.
     """
     b, count = elemental.builder, reduction.count
-    fits = reduction.neutral is not None if is_dynamic(count) else lanes <= count <= lanes * BLOCK
+    most_at_once = count if reduction.is_exact else lanes * BLOCK
+    fits = reduction.neutral is not None if is_dynamic(count) else lanes <= count <= most_at_once
     if b.machine.lanes and beside == 1 and not in_order and fits:
         return _lane_parts(elemental, op, reduction, lanes, *lane_ranges(count, lanes))
     arrays = [b.shared(lanes * beside, dtype) for dtype in reduction.types(op.results)]

@@ -40,7 +40,9 @@ class PaddedLines:
 
     @classmethod
     def of(cls, result: Value) -> PaddedLines | None:
-        """None if a result is no padded tensor of known size, or has padding between elements or less than none."""
+        """None if a result is no padded tensor of known size, if neighbours are padded one by one, as `ResultLines` has
+        them, or if there is padding between elements or less than none.
+        """
         op, layout = result.defining_op, layout_of(tensor_of(result))
         while isinstance(op, Reshape):
             op = op.operand_.defining_op
@@ -53,6 +55,8 @@ class PaddedLines:
         if not padded or not prod(shape):
             return None
         axis, inner = padded[-1], prod(shape[padded[-1] + 1 :])
+        if inner == 1:
+            return None
         return cls(op, axis, inner, numbers(low)[axis] * inner, shape[axis] * inner)
 
     @property

@@ -38,7 +38,7 @@ def transposed_elements(task: Task) -> Schedule | None:
 
 
 def lines_of_padding(task: Task) -> Schedule | None:
-    """A workgroup copies a line of a padded tensor, if neighbours that are padded alike are no whole vectors."""
+    """A workgroup copies a line of a padded tensor, if several neighbours are padded alike, and no whole vectors."""
     lines = task.body.padding if task.machine.panel_bytes else None
     if lines is None or lines.inner % PANEL_LANES == 0 or lines.width < PANEL_LANES or not is_read(lines.pad.operand_):
         return None

@@ -105,7 +105,9 @@ def panel_dot(task: Task) -> Schedule | None:
     several times, or not in the order of memory.
     """
     dot, machine, extents = task.dot, task.machine, task.body.extents
-    if dot is None or not machine.panel_bytes or dtype_of(dot.out).kind != FLOAT:
+    if dot is None or not machine.panel_bytes:
+        return None
+    if dtype_of(dot.out).kind != FLOAT and dtype_of(dot.out).bits < 8 * F32_BYTES:
         return None
     down, across = ("m", "n") if typical(extents["n"]) >= MIN_TILE_COLUMNS else ("n", "m")
     sides, dynamic = (extents[down], extents[across]), is_dynamic(extents[across])

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from orchestrion.compiler.ir.core import Block, Value
 from orchestrion.schema.dtypes import BOOL, FLOAT, DType
 
 from .base import dtype_of, integer_limits
+from .elementwise import Compare
 from .structural import Constant
 
 Number = int | float | bool
+#: a value of a reducer as a nested tuple (`_tree`)
+Tree = Any
 
 
 def _infinity(dtype: DType, sign: int) -> Number:
@@ -45,6 +48,37 @@ def single_op_name(body: Block) -> str:
 def is_commutative(body: Block) -> bool:
     """Whether the order of the elements is known not to matter, except for float rounding."""
     return single_op_name(body) in _COMMUTATIVE
+
+
+def place_direction(body: Block) -> str:
+    """GT if a reducer of values and their places finds the first place of the greatest value, LT for the least one, as
+    JAX writes `argmax` and `argmin`: floats that are no numbers win. Empty for any other reducer.
+    """
+    if len(body.arguments) != 4 or body.last is None or len(body.last.operands) != 2:
+        return ""
+    x, i, y, j = body.arguments
+    found = tuple(map(_tree, body.last.operands))
+    for direction in ("GT", "LT"):
+        takes: Tree = (direction, x, y)
+        with_nan = ("stablehlo.or", frozenset({takes, ("NE", x, x)}))
+        for wins in (with_nan,) if dtype_of(x).kind == FLOAT else (takes, with_nan):
+            ties = "stablehlo.and", frozenset({("EQ", x, y), ("LT", i, j)})
+            both = "stablehlo.or", frozenset({wins, ties})
+            if found == (("stablehlo.select", wins, x, y), ("stablehlo.select", both, i, j)):
+                return direction
+    return ""
+
+
+def _tree(value: Value) -> Tree:
+    """How a value of a reducer is computed: an argument, or the name of an op, or a direction, and operands."""
+    op = value.defining_op
+    if op is None:
+        return value
+    operands = tuple(map(_tree, op.operands))
+    if isinstance(op, Compare):
+        name = "" if op.scalar.name.startswith("compare_total") else op.direction
+        return (name, *operands)
+    return (op.name, frozenset(operands)) if op.name in _COMMUTATIVE else (op.name, *operands)
 
 
 def is_neutral(body: Block, init: Value) -> bool:

@@ -15,18 +15,24 @@ from orchestrion.compiler.kernel import dialect as k
 from orchestrion.schema.dtypes import BOOL, BY_NAME, DType
 
 from .code import Code
+from .decided import all_hold, is_decided
 from .forms import Form, Forms
 from .levels import Level
-from .neighbours import Guard, chosen_base, is_near, load_apart, load_guarded
+from .masks import any_of
+from .neighbours import Guard, chosen_base, conjuncts, drop_of, is_near, load_apart, load_masked
 from .row_prefetches import Ahead, ask_for
 from .scalars import literal, memory_type, splat, suffix, type_of
 from .streams import distance_of
+
+#: bytes of the narrowest elements of which levels without masks load some lanes by an instruction
+MASKED_BYTES = 4
 
 
 class Accesses:
     """The code of ops that read or write memory. `names`: value -> name of the scalar, vector or address. `level`: None
     for code without vectors of its own. `prefetches`: loads that ask for other memory; `streams`: memory and index of a
-    load in a loop -> a pointer, and elements behind it; `mask`: the lanes that run, or None for all.
+    load in a loop -> a pointer, and elements behind it; `mask`: the lanes that run, or None for all; `dropped`: selects
+    whose results are known from the loads that they drop.
     """
 
     def __init__(self, code: Code, forms: Forms, names: MutableMapping[Value, str], level: Level | None) -> None:
@@ -35,6 +41,7 @@ class Accesses:
         self.prefetches: Mapping[Operation, Sequence[Ahead]] = {}
         self.streams: dict[tuple[Value, Value], tuple[str, int]] = {}
         self.mask: str | None = None
+        self.dropped = set[Operation]()
 
     # values
 
@@ -116,16 +123,60 @@ class Accesses:
         self.names[op.output] = self.flag(found, dtype, lanes)
 
     def _guarded_load(self, op: k.Load | k.LoadShared, guard: Guard, dtype: DType) -> str:
-        """Loads neighbours in the lanes in which they exist. In others the base may lie outside of the memory."""
-        code, (memory, index), type = self.code, op.operands, memory_type(dtype)
+        """Loads neighbours in the lanes in which they exist. In others the base may lie outside of the memory. If
+        scalars decide for nearly all vectors, also drops the others.
+        """
+        code, (memory, index), type, level = self.code, op.operands, memory_type(dtype), self.level
         at, itype = chosen_base(code, index, self._known), type_of(k.dtype_of(index))
         if itype != "i64":
             at = code.set(f"sext {itype} {at} to i64")
         base = code.set(f"getelementptr {type}, ptr {self.names[memory]}, i64 {at}")
-        mask = reduce(self._within, map(self.vector, guard.conditions), self.mask)
-        assert mask is not None and self.level is not None
-        others = None if self.level.masks and abs(guard.stride) == 1 else partial(self._gathered, memory, index, dtype)
-        return load_guarded(code, base, guard.stride, mask, type, dtype.itemsize, self.width, others)
+        wide, place = memory_type(dtype, self.width), (type, dtype.itemsize, self.width)
+        assert level is not None
+        has_masks = abs(guard.stride) == 1 and (level.masks or (level.decides and dtype.itemsize >= MASKED_BYTES))
+        if has_masks and level.masks:
+            return load_masked(code, base, guard.stride, self._holds(guard.conditions), *place)
+        drop = drop_of(op, guard) if level.decides and self.mask is None and dtype.kind != BOOL else None
+        if drop is not None and not is_decided(drop.operands[:1], self.forms.stride):
+            drop = None
+        conditions = guard.conditions if drop is None else tuple(conjuncts(drop.operands[0]))
+
+        def some() -> list[str]:
+            mask = self._holds(conditions)
+            if not has_masks:
+                return [without(mask, self._gathered(memory, index, dtype))]
+            masked = partial(load_masked, code, base, guard.stride, mask, *place)
+            any_lane = any_of(code, mask, self.width)  # to load no lane takes hundreds of cycles far from the memory
+            return code.either(any_lane, lambda: [without(mask, masked())], lambda: [others()], [wide])
+
+        def without(mask: str, found: str) -> str:
+            flags = f"<{self.width} x i1>"
+            return found if drop is None else code.set(f"select {flags} {mask}, {wide} {found}, {wide} {others()}")
+
+        def others() -> str:
+            return "zeroinitializer" if drop is None else self.vector(drop.operands[2])
+
+        plain = partial(load_apart, code, base, guard.stride, *place)
+        (found,) = code.either(self._in_all_lanes(conditions), lambda: [plain()], some, [wide])
+        if drop is not None:
+            self.names[drop.output] = found
+            self.dropped.add(drop)
+        return found
+
+    def _holds(self, conditions: Sequence[Value]) -> str:
+        """The lanes that run and in which conditions hold."""
+        mask = reduce(self._within, map(self.vector, conditions), self.mask)
+        assert mask is not None
+        return mask
+
+    def _in_all_lanes(self, conditions: Sequence[Value]) -> str:
+        """Whether conditions hold in all lanes. Scalars that decide it may say no instead."""
+        if self.mask is None and self.level is not None and self.level.decides:
+            if is_decided(conditions, self.forms.stride):
+                return all_hold(self.code, conditions, self.width, self.forms.stride, self.scalar)
+        flags = f"<{self.width} x i1>"
+        frozen = self.code.set(f"freeze {flags} {self._holds(conditions)}")
+        return self.code.set(f"call i1 @llvm.vector.reduce.and.v{self.width}i1({flags} {frozen})")
 
     def _known(self, value: Value) -> str | None:
         """The base of a value of known form; None for any other value."""

@@ -21,6 +21,7 @@ from .accesses import Accesses
 from .by_vectors import fills_registers, from_lane, sums_to_hold, values_from_outside
 from .byte_products import add_byte_products
 from .code import Code, joined, joins
+from .decided import is_decided, none_holds
 from .divisors import safe_divisor
 from .forms import Forms
 from .levels import Level
@@ -116,6 +117,9 @@ class Body(Accesses):
         get, lanes = (self.vector, self.width) if varies else (self.scalar, k.length_of(op.output))
         subject, result = k.dtype_of(op.operands[-1]), k.dtype_of(op.output)
         name = op.primitive.name
+        if op in self.dropped:
+            self.dropped.remove(op)
+            return
         if name == "select":
             self.names[op.output] = self._select(op, varies)
             return
@@ -404,7 +408,8 @@ class Body(Accesses):
 
     def branch(self, op: k.If) -> None:
         if self.forms[op.condition].stride != 0:
-            if op in self.forms.versioned and self.level is not None and self.level.versions:
+            versions = self.mask is None and self.level is not None and self.level.versions
+            if versions and op in self.forms.versioned:
                 self._versioned_branch(op)
             else:
                 self._masked_branch(op)
@@ -422,22 +427,27 @@ class Body(Accesses):
         return [self.vector(value) for value in k.yielded(block)]
 
     def _versioned_branch(self, op: k.If) -> None:
-        """If all lanes take the first arm, it runs without masks, which are slow here."""
-        flags, code = f"<{self.width} x i1>", self.code
-        whole, part, done = code.new("whole"), code.new("part"), code.new("done")
-        condition = code.set(f"freeze {flags} {self.vector(op.condition)}")
-        code.fork(code.set(f"call i1 @llvm.vector.reduce.and.v{self.width}i1({flags} {condition})"), whole, part)
-        code.begin(whole)
-        self.ops(op.yes.block)
-        values, end = self._yielded(op.yes.block), code.label
-        code.jump(done)
-        code.begin(part)
-        self._masked_branch(op)
-        others, other_end = [self.names[output] for output in op.outputs], code.label
-        code.jump(done)
-        code.begin(done)
-        for output, x, y in zip(op.outputs, values, others, strict=True):
-            self.names[output] = code.join(self.type(output), (x, end), (y, other_end))
+        """If all lanes take the first arm, or scalars decide that all take the second one, it runs without masks, which
+        are slow here.
+        """
+        types = [self.type(output) for output in op.outputs]
+
+        def arm(block: Block) -> list[str]:
+            self.ops(block)
+            return self._yielded(block)
+
+        def masked() -> list[str]:
+            self._masked_branch(op)
+            return [self.names[output] for output in op.outputs]
+
+        def second() -> list[str]:
+            none = none_holds(self.code, op.condition, self.width, self.forms.stride, self.scalar)
+            return self.code.either(none, partial(arm, op.no.block), masked, types)
+
+        decided = self.level is not None and self.level.decides and is_decided((op.condition,), self.forms.stride)
+        other = second if decided else masked
+        found = self.code.either(self._in_all_lanes((op.condition,)), partial(arm, op.yes.block), other, types)
+        self.names.update(zip(op.outputs, found, strict=True))
 
     def _masked_branch(self, op: k.If) -> None:
         """Each arm runs if any lane takes it."""

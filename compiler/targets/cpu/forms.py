@@ -18,6 +18,7 @@ from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.kernel import dialect as k
 from orchestrion.schema.dtypes import BY_NAME, FLOAT, UNSIGNED
 
+from .decided import is_decided
 from .neighbours import Guard, guard_of, is_near
 
 
@@ -30,6 +31,8 @@ class Form(NamedTuple):
 
 SAME, VARYING = Form(0), Form(None)
 _GREATEST = 1 << 62
+#: most branches in each other of which each has code for lanes that go the same way: code grows with their square
+_MOST_VERSIONS = 6
 
 
 def has_barrier(op: Operation) -> bool:
@@ -47,18 +50,20 @@ class Forms:
     """The forms of the values of a piece of code, for vectors of `width` lanes. `of`: those known beforehand.
 
     `whole_workgroup`: the forms say which values a workgroup computes once, so loads, and loops and branches without
-    barriers, give any values. `guarded`: loads of some lanes of a vector cost little more than those of all. After
-    `visit`: `gathers`, the number of loads and stores whose elements are far apart; `shuffled`, the number of loads
-    that `neighbours.py` renders; `guards`, their guards; `masked`, the number of accesses that only some lanes run;
-    `versioned`, the branches that access neighbours and hold no such branch, of which a version for all lanes needs no
-    masks; `always_masked`, the number of accesses with masks elsewhere; `diverges`, whether lanes leave a loop at
-    different times; `explicit`, whether the code has vectors of its own.
+    barriers, give any values. `guarded`: loads of some lanes of a vector cost little more than those of all; `decides`:
+    so do branches that scalars decide for nearly all vectors (`decided.py`). After `visit`: `gathers`, the number of
+    loads and stores whose elements are far apart; `shuffled`, the number of loads that `neighbours.py` renders for all
+    vectors; `guards`, their guards; `masked`, the number of accesses that only some lanes run; `versioned`, the
+    branches that scalars decide, or that access neighbours and hold no such branch, of which a version for all lanes
+    needs no masks; `always_masked`, the number of accesses with masks elsewhere; `diverges`, whether lanes leave a loop
+    at different times; `explicit`, whether the code has vectors of its own.
     """
 
     width: int
     of: dict[Value, Form]
     whole_workgroup: bool = False
     guarded: bool = False
+    decides: bool = False
     gathers: int = 0
     shuffled: int = 0
     guards: dict[Operation, Guard] = field(default_factory=dict)
@@ -68,6 +73,7 @@ class Forms:
     diverges: bool = False
     explicit: bool = False
     _apart: int = 0
+    _decided: int = 0
 
     def __getitem__(self, value: Value) -> Form:
         """The form of a value; values from outside of the code are the same in all lanes."""
@@ -134,17 +140,23 @@ class Forms:
         self.of.update(dict.fromkeys(op.results, VARYING))
 
     def _load(self, op: k.Load | k.LoadShared, stride: int | None) -> None:
-        guard = guard_of(op, lambda value: self[value].stride, self.width) if self.guarded and stride is None else None
+        guard = guard_of(op, self.stride, self.width) if self.guarded and stride is None else None
         if guard is not None:
             self.guards[op] = guard
-        if guard is not None or (stride not in (0, 1) and not self._apart and is_near(stride, self.width)):
+            self.shuffled += not (self.decides and guard.stride == 1 and is_decided(guard.conditions, self.stride))
+            stride = 1
+        elif stride not in (0, 1) and not self._apart and is_near(stride, self.width):
             self.shuffled += 1
             stride = 1
         self._access(stride)
 
+    def stride(self, value: Value) -> int | None:
+        """The stride of a value."""
+        return self[value].stride
+
     def _access(self, stride: int | None) -> None:
         self.gathers += stride not in (0, 1)
-        self.masked += self._apart > 0
+        self.masked += self._apart + self._decided > 0
 
     def _loop(self, op: k.For) -> None:
         index, *carried = op.body.block.arguments
@@ -182,6 +194,14 @@ class Forms:
         self._apart -= 1
 
     def _branch(self, op: k.If) -> None:
+        if self.decides and not self._apart and self[op.condition].stride is None and self._is_decided(op):
+            self._decided += 1
+            self.visit(op.yes.block)
+            self.visit(op.no.block)
+            self._decided -= 1
+            self.of.update(dict.fromkeys(op.outputs, VARYING))
+            self.versioned.add(op)
+            return
         if self[op.condition].stride != 0:
             masked, others = self.masked, (self.gathers, self.always_masked, self.diverges)
             self._visit_apart(op.yes.block)
@@ -197,6 +217,11 @@ class Forms:
         self.visit(op.no.block)
         for output, x, y in zip(op.outputs, k.yielded(op.yes.block), k.yielded(op.no.block), strict=True):
             self.of[output] = _joined(self[x], self[y])
+
+    def _is_decided(self, op: k.If) -> bool:
+        """Whether scalars decide a branch for all lanes of nearly all vectors."""
+        inner = sum(isinstance(each, k.If) and self[each.condition].stride != 0 for each in op.walk())
+        return inner <= _MOST_VERSIONS and is_decided((op.condition,), self.stride)
 
     def _scalar(self, op: k.Scalar) -> Form:
         forms = [self[operand] for operand in op.operands]

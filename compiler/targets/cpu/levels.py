@@ -56,6 +56,11 @@ class Level:
         """Whether branches that some lanes take have a version for all lanes, instead of masks. It needs registers."""
         return not self.masks and self.registers * self.lanes >= 128
 
+    @property
+    def decides(self) -> bool:
+        """Whether branches and loads by places have code for all lanes and code with masks, which loads few vectors."""
+        return self.versions and self.asks
+
 
 _X86, _ARM = "x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import dropwhile
 from typing import NamedTuple
 
 from orchestrion.compiler.ir.core import Value
@@ -88,6 +89,21 @@ def conjuncts(value: Value) -> list[Value]:
     return [value]
 
 
+def drop_of(load: k.Load | k.LoadShared, guard: Guard) -> k.Scalar | None:
+    """The select that drops an element where its guard does not hold, if nothing else uses the element, and the select
+    could stand at the place of the load.
+    """
+    if len(load.output.uses) != 1 or load.parent is None:
+        return None
+    user, place = next(iter(load.output.uses))
+    if not isinstance(user, k.Scalar) or user.primitive.name != "select" or place != 1 or user.parent != load.parent:
+        return None
+    behind, parts = set(dropwhile(lambda op: op is not load, load.parent)), conjuncts(user.operands[0])
+    if any(value.defining_op in behind for value in (*parts, user.operands[2])):
+        return None
+    return user if {part for one in guard.conditions for part in conjuncts(one)} <= {*parts} else None
+
+
 def chosen_base(code: Code, index: Value, known: Callable[[Value], str | None]) -> str:
     """The base of an index with a guard, for lanes whose conditions hold. `known`: the base of a value that has one."""
     base, op = known(index), index.defining_op
@@ -118,21 +134,11 @@ def load_apart(code: Code, base: str, stride: int, type: str, align: int, lanes:
     return result
 
 
-def load_guarded(
-    code: Code, base: str, stride: int, mask: str, type: str, align: int, lanes: int, others: Callable[[], str] | None
-) -> str:
-    """Loads elements that are `stride` places apart in the lanes of a mask. `base`: the address for lane 0, which may
-    lie outside of the memory. `others`: loads elements one by one; None if an instruction loads the lanes of a mask.
+def load_masked(code: Code, base: str, stride: int, mask: str, type: str, align: int, lanes: int) -> str:
+    """Loads neighbours in the lanes of a mask, backwards if the stride is -1. `base`: the address for lane 0, which may
+    lie outside of the memory.
     """
     wide, flags = f"<{lanes} x {type}>", f"<{lanes} x i1>"
-
-    def plain() -> list[str]:
-        return [load_apart(code, base, stride, type, align, lanes)]
-
-    if others is not None:
-        frozen = code.set(f"freeze {flags} {mask}")
-        every = code.set(f"call i1 @llvm.vector.reduce.and.v{lanes}i1({flags} {frozen})")
-        return code.either(every, plain, lambda: [others()], [wide])[0]
     at = _behind(code, base, type, 1 - lanes) if stride < 0 else base
     given = _backwards(code, mask, flags, lanes) if stride < 0 else mask
     kind = {"float": "f32", "double": "f64", "half": "f16", "bfloat": "bf16"}.get(type, type)

@@ -383,6 +383,7 @@ class WorkgroupOps(ABC):
     def _visited(self, width: int, ops: Sequence[Operation], kept: Sequence[Value]) -> Forms:
         places = [self.place] if self.place is not None else self.local_ids
         seeds = {**dict.fromkeys(kept, VARYING), **dict.fromkeys(places, Form(1, width))}
-        forms = Forms(width, seeds, guarded=self.masks or self.versions)
+        decides = self.versions and self.joins
+        forms = Forms(width, seeds, guarded=self.masks or self.versions, decides=decides)
         forms.visit(ops)
         return forms
