@@ -461,6 +461,9 @@ class Function:
             if isinstance(view, BufferView):
                 return view
         self._write(slot.view, array)
+        if reused is not None and reused.is_hopeless:  # from now on it has the fast way of small arguments
+            copied = slot._replace(elements=slot.view.map())
+            self._inputs = (*self._inputs[:place], copied, *self._inputs[place + 1 :])
         return slot.view
 
     def _write(self, view: BufferView, array: Array) -> None:

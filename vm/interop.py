@@ -18,8 +18,9 @@ from .errors import CallerValueError
 #: bytes is imported for one call, not copied: an import creates objects of the driver, and makes it encode recordings
 #: for the new memory
 IMPORT_BYTES = 1 << 20
-#: the same for an array of NumPy in the memory of the one that the last call passed: it needs no import of its own
-REPEATED_BYTES = 1 << 17
+#: the same for an array of NumPy in the memory of the one that the last call passed: it needs no import of its own. A
+#: copy is in the caches of the core that made it, from where other threads of a device fetch each line
+REPEATED_BYTES = 1 << 16
 
 
 def import_array(device: Device, array: npt.NDArray[Any], dtype: DType) -> BufferView | str:

@@ -13,6 +13,9 @@ from orchestrion.schema.dtypes import DType
 from .array import Array
 from .interop import import_array
 
+#: most calls in a row with a new array each, after which arrays that could be imported if they were the same are copied
+MAX_NEW = 8
+
 
 class Slot(NamedTuple):
     """Device memory for one argument or result. `elements`: the memory as an array, if the driver maps it."""
@@ -52,14 +55,16 @@ class ImportSlot:
     return before their work has ended, or whose results stay on the device, must not use it.
 
     An import that is used once costs more than a copy of up to `IMPORT_BYTES`, so such an array is imported only if it
-    is where the array of the call before was (`repeats`).
+    is where the array of the call before was (`repeats`). To find that out costs more than to copy, so a function stops
+    asking once `MAX_NEW` calls in a row had new arrays (`is_hopeless`).
     """
 
-    __slots__ = ("_address", "_view")
+    __slots__ = ("_address", "_new", "_view")
 
     def __init__(self) -> None:
         self._view: BufferView | None = None
         self._address = 0
+        self._new = 0
 
     def view_again(self, array: object) -> BufferView | None:
         """The view, if it is that of this array, else None."""
@@ -79,4 +84,10 @@ class ImportSlot:
     def repeats(self, array: Array) -> bool:
         """Whether the array is where the one of the last call was; the next call compares with this one."""
         before, self._address, self._view = self._address, array.ctypes.data, None
+        self._new = 0 if before == self._address else self._new + 1
         return before == self._address
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether the arrays of the last calls were all in other memory than the array before."""
+        return self._new > MAX_NEW

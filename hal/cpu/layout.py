@@ -69,7 +69,7 @@ class PoolWords(ctypes.Structure):
         ("arguments", ctypes.c_uint64),
         ("first", ctypes.c_uint64),
         ("end", ctypes.c_uint64),
-        ("width", ctypes.c_uint64),
+        ("chunks", ctypes.c_uint64),
         ("threads", ctypes.c_uint32),
         ("_more", ctypes.c_uint32),
         ("_line3", ctypes.c_uint8 * 16),

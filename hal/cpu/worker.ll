@@ -6,7 +6,7 @@
 ; structures.
 ;
 ; Threads. A *caller* runs @replay, a *helper* lives in @helper. All share one pool. A caller that holds `owner` publishes
-; a job (`code` to `width`), then a ticket:
+; a job (`code` to `chunks`), then a ticket:
 ;
 ;     bits 63..32 epoch   31..22 number of chunks   21..11 chunks taken by helpers   10..0 chunks taken by the caller
 ;
@@ -47,7 +47,7 @@
 %Pool = type { i64, [56 x i8], i32, i32, [56 x i8], i32, i32, i32, i32, i32, i32, i32, i32, [32 x i8],
                ptr, ptr, i64, i64, i64, i32, i32, [16 x i8], ptr, ptr, ptr, ptr, [16 x i64] }
 ; 0 ticket, 2 done, 3 waiting, 5 owner, 6 stop, 7 sleepers, 8 halt, 9 helpers, 10 callers, 11 spin,
-; 14 code, 15 arguments, 16 first, 17 end, 18 width, 19 threads, 22 syscall, 23 clock_gettime, 24 memmove, 25 sched_getcpu,
+; 14 code, 15 arguments, 16 first, 17 end, 18 chunks, 19 threads, 22 syscall, 23 clock_gettime, 24 memmove, 25 sched_getcpu,
 ; 26 home: set of the cores that no helper is bound to
 
 ; ---- services of the system ----
@@ -227,6 +227,16 @@ no:
   ret i1 false
 }
 
+; The first workgroup of a chunk of the job with the workgroups from %first to %end. Chunks differ by one workgroup at
+; most, so that threads which take as many of them have equal work.
+define internal i64 @bound(i64 %first, i64 %end, i64 %chunks, i64 %number) {
+  %count = sub i64 %end, %first
+  %product = mul i64 %count, %number
+  %offset = udiv i64 %product, %chunks
+  %bound = add i64 %first, %offset
+  ret i64 %bound
+}
+
 ; Run one chunk of the job.
 define internal void @chunk(ptr %pool, i64 %number) {
   %code_place = getelementptr %Pool, ptr %pool, i64 0, i32 14
@@ -237,12 +247,11 @@ define internal void @chunk(ptr %pool, i64 %number) {
   %first = load i64, ptr %first_place
   %end_place = getelementptr %Pool, ptr %pool, i64 0, i32 17
   %end = load i64, ptr %end_place
-  %width_place = getelementptr %Pool, ptr %pool, i64 0, i32 18
-  %width = load i64, ptr %width_place
-  %offset = mul i64 %number, %width
-  %from = add i64 %first, %offset
-  %wanted = add i64 %from, %width
-  %to = call i64 @llvm.umin.i64(i64 %wanted, i64 %end)
+  %chunks_place = getelementptr %Pool, ptr %pool, i64 0, i32 18
+  %chunks = load i64, ptr %chunks_place
+  %following = add i64 %number, 1
+  %from = call i64 @bound(i64 %first, i64 %end, i64 %chunks, i64 %number)
+  %to = call i64 @bound(i64 %first, i64 %end, i64 %chunks, i64 %following)
   call void %code(ptr %arguments, i64 %from, i64 %to)
   ret void
 }
@@ -292,17 +301,12 @@ define internal i1 @together(ptr %state, ptr %command, ptr %code, ptr %arguments
   %threads_place = getelementptr %State, ptr %state, i64 0, i32 10
   %threads = load i32, ptr %threads_place
   %note_place = getelementptr %Command, ptr %command, i64 0, i32 1
-  ; eight chunks a thread, at most 512
+  ; twelve chunks a thread, at most 512
   %count = sub i64 %total, %first
   %wide = zext i32 %threads to i64
-  %wanted = shl i64 %wide, 3
+  %wanted = mul i64 %wide, 12
   %bounded = call i64 @llvm.umin.i64(i64 %wanted, i64 512)
-  %pieces = call i64 @llvm.umin.i64(i64 %count, i64 %bounded)
-  %count_less = sub i64 %count, 1
-  %width_less = udiv i64 %count_less, %pieces
-  %width = add i64 %width_less, 1
-  %chunks_less = udiv i64 %count_less, %width
-  %chunks = add i64 %chunks_less, 1
+  %chunks = call i64 @llvm.umin.i64(i64 %count, i64 %bounded)
   %note_before = load i32, ptr %note_place
   %move_bit = and i32 %note_before, 1073741824
   %far = icmp ne i32 %move_bit, 0
@@ -320,8 +324,8 @@ publish:
   store i64 %first, ptr %job_first
   %job_end = getelementptr %Pool, ptr %pool, i64 0, i32 17
   store i64 %total, ptr %job_end
-  %job_width = getelementptr %Pool, ptr %pool, i64 0, i32 18
-  store i64 %width, ptr %job_width
+  %job_chunks = getelementptr %Pool, ptr %pool, i64 0, i32 18
+  store i64 %chunks, ptr %job_chunks
   %job_threads = getelementptr %Pool, ptr %pool, i64 0, i32 19
   store atomic i32 %threads, ptr %job_threads monotonic, align 4
   %done_place = getelementptr %Pool, ptr %pool, i64 0, i32 2
@@ -390,14 +394,10 @@ close:
   %theirs_narrow = trunc i64 %theirs to i32
   call void @join(ptr %pool, i32 %theirs_narrow)
   ; what is left is between the chunks of the caller and those of the helpers
-  %run_groups = mul i64 %mine_wide, %width
-  %reached_wide = add i64 %first, %run_groups
-  %reached = call i64 @llvm.umin.i64(i64 %reached_wide, i64 %total)
+  %reached = call i64 @bound(i64 %first, i64 %total, i64 %chunks, i64 %mine_wide)
   store i64 %reached, ptr %next_place
   %front_chunks = sub i64 %chunks, %theirs
-  %front_groups = mul i64 %front_chunks, %width
-  %rest_end_wide = add i64 %first, %front_groups
-  %rest_end = call i64 @llvm.umin.i64(i64 %rest_end_wide, i64 %total)
+  %rest_end = call i64 @bound(i64 %first, i64 %total, i64 %chunks, i64 %front_chunks)
   %end_place = getelementptr %State, ptr %state, i64 0, i32 15
   store i64 %rest_end, ptr %end_place
   br i1 %asleep, label %learn, label %leave

@@ -305,6 +305,33 @@ def test_long_dispatches_are_always_shared(architecture: str) -> None:
         executable.release()
 
 
+@pytest.mark.parametrize("groups", [17, 25, 49, 100, 1000])
+def test_chunks_are_even(groups: int, architecture: str) -> None:
+    """Chunks of a dispatch that threads share differ by one workgroup at most. Each workgroup writes how many its chunk
+    has. A run that is shared in one piece takes one number of the ticket.
+    """
+    needs_llvmlite()
+    text = SLOW.replace("add i32 %count, 1", "trunc i64 %size to i32")
+    text = text.replace("br label %group\n", "%size = sub i64 %end, %begin\n  br label %group\n", 1)
+    payload = native_images.build(text, [("slow", 1, 1)], architecture)
+    with open_cpu(2) as device:
+        rig, words = Rig(device, computes=True), shared_pool(2).words
+        executable = device.create_executable("native-image", memoryview(payload), SLOW_ENTRIES)
+        commands = rig.recording(1)
+        commands.dispatch(executable, 0, (groups, 1, 1), [(0, 0, 4 * groups)], (5000).to_bytes(4, "little"))
+        commands.finish()
+        out = rig.zeros(4 * groups)
+        rig.run(commands, out)  # measures
+        shared = 0
+        while shared != 1:
+            before = words.ticket >> 32
+            rig.run(commands, out)
+            shared = (words.ticket >> 32) - before
+        sizes = rig.contents(out)[: 4 * groups].view(np.uint32)
+        assert max(sizes) - min(sizes) <= 1, sizes
+        executable.release()
+
+
 @pytest.mark.parametrize("groups", [*range(1, 40), 127, 128, 129, 1000, 65_535, 65_536, 1_000_003])
 def test_every_workgroup_runs_once(groups: int) -> None:
     """However the workgroups divide into chunks. IOTA and INCREMENT have different sizes of workgroups."""

@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("jax")
 
 from orchestrion.vm.interop import IMPORT_BYTES, REPEATED_BYTES
+from orchestrion.vm.slots import MAX_NEW
 
 
 def text(count: int) -> str:
@@ -139,3 +140,18 @@ def test_a_smaller_one_is_imported_from_the_second_call_in_turn(smaller: Any) ->
         assert statistics.imports == before + imports
         assert last(smaller)[0] == REPEATED_BYTES * (2 if copied else 1)
         array += 1
+
+
+def test_arguments_that_are_new_in_each_call_are_copied_from_then_on(smaller: Any) -> None:
+    """Arrays in turn are never imported, and after a while the function does not ask again."""
+    statistics = smaller.context.device.statistics
+    y = X[: REPEATED_BYTES // 4].copy()
+    arrays = [y + number for number in range(3)]
+    before = statistics.imports
+    for number in range(2 * MAX_NEW):
+        x = arrays[number % 3]
+        np.testing.assert_array_equal(smaller.main(x, y), x + y)
+        assert last(smaller)[0] == 2 * REPEATED_BYTES
+    for _ in range(3):
+        np.testing.assert_array_equal(smaller.main(y, y), 2 * y)
+    assert statistics.imports == before
