@@ -231,9 +231,12 @@ no:
 ; most, so that threads which take as many of them have equal work.
 define internal i64 @bound(i64 %first, i64 %end, i64 %chunks, i64 %number) {
   %count = sub i64 %end, %first
-  %product = mul i64 %count, %number
-  %offset = udiv i64 %product, %chunks
-  %bound = add i64 %first, %offset
+  %least = udiv i64 %count, %chunks
+  %larger = urem i64 %count, %chunks ; the first of these chunks have one workgroup more
+  %before = call i64 @llvm.umin.i64(i64 %number, i64 %larger)
+  %offset = mul i64 %least, %number
+  %sum = add i64 %offset, %before
+  %bound = add i64 %first, %sum
   ret i64 %bound
 }
 

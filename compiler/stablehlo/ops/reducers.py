@@ -15,6 +15,8 @@ from .structural import Constant
 Number = int | float | bool
 #: a value of a reducer as a nested tuple (`_tree`)
 Tree = Any
+#: most ops of a reducer that is looked at as trees, whose size may double with each op
+_MOST_OPS: Final = 16
 
 
 def _infinity(dtype: DType, sign: int) -> Number:
@@ -54,7 +56,7 @@ def place_direction(body: Block) -> str:
     """GT if a reducer of values and their places finds the first place of the greatest value, LT for the least one, as
     JAX writes `argmax` and `argmin`: floats that are no numbers win. Empty for any other reducer.
     """
-    if len(body.arguments) != 4 or body.last is None or len(body.last.operands) != 2:
+    if len(body.arguments) != 4 or body.last is None or len(body.last.operands) != 2 or len(body.ops) > _MOST_OPS:
         return ""
     x, i, y, j = body.arguments
     found = tuple(map(_tree, body.last.operands))
