@@ -139,6 +139,7 @@ def test_convolution_in_c(name: str, compiler_of: str, tmp_path: Path, load_on: 
     assert got.tobytes() == np.asarray(want).tobytes()
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("compiler_of", ["gcc", "clang++"])
 @pytest.mark.parametrize("turned", [False, True])
 def test_products_of_bytes_in_c(compiler_of: str, turned: bool, tmp_path: Path) -> None:
@@ -178,7 +179,7 @@ def test_products_of_bf16_in_c(tmp_path: Path, rows: int, turned: bool) -> None:
     np.testing.assert_array_equal(got, x.astype(np.float32) @ right.astype(np.float32))
 
 
-@pytest.mark.sampled(every=2)
+@pytest.mark.long
 @pytest.mark.parametrize("program", BATCHED, ids=lambda program: program.name)
 def test_real_program_of_any_batch_in_c(program: RealProgram, tmp_path: Path, load_on: LoadOn) -> None:
     """The sizes of a call decide how much memory it needs."""

@@ -49,6 +49,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Compiled:
     return compile
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("source", SOURCES, ids=[path.name for path in SOURCES])
 def test_example(source: Path, compiled: Compiled) -> None:
     module, texts = compiled(source)
