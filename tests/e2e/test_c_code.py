@@ -71,6 +71,7 @@ def same_numbers(got: Sequence[Any], want: Any) -> None:
         np.testing.assert_array_equal(found, wanted)
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.programs(SAMPLE)
 @pytest.mark.parametrize("build", BUILDS if ALL else ["gcc"])
 def test_program_in_c(
@@ -88,6 +89,7 @@ def test_program_in_c(
         same_numbers(results, load_on(module_of(case), "cpu").main(*case.arguments()))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("build", BUILDS if ALL else ["gcc"])
 @pytest.mark.parametrize("program", SOME, ids=lambda program: program.name)
 def test_real_program_in_c(program: RealProgram, build: str, tmp_path: Path, load_on: LoadOn) -> None:

@@ -167,6 +167,7 @@ def test_programs_in_the_test_layout(
     assert tried >= 5
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("encodings", ["test", "always"])
 def test_every_phase_continues_to_the_same_bytes(encodings: str, tmp_path: Path) -> None:
     check_phases_continue(dot_text((2, 20, 30, 40), "f32", False), tmp_path, encodings=encodings)

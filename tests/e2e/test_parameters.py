@@ -86,7 +86,7 @@ def same_bits(got: Any, want: Any) -> bool:
     return all(a.dtype == b.dtype and a.tobytes() == b.tobytes() for a, b in pairs)
 
 
-@pytest.mark.sampled(every=2)
+@pytest.mark.sampled(every=5)
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("program", REAL, ids=lambda program: program.name)
 def test_real_programs_give_the_same_bits(

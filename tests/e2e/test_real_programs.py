@@ -60,6 +60,7 @@ def test_real_program(program: RealProgram, device: str, load_on: LoadOn) -> Non
     assert counts["submissions"] == counts["waits"] and (counts["submissions"] == 1 or program.reads_predicates)
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("program", BATCHED if ALL else QUICK, ids=lambda program: program.name)
 def test_real_program_of_any_batch(program: RealProgram, load_on: LoadOn) -> None:
     """One module for all sizes; a size seen before is one submission, and records nothing."""
