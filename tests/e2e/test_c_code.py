@@ -71,7 +71,7 @@ def same_numbers(got: Sequence[Any], want: Any) -> None:
         np.testing.assert_array_equal(found, wanted)
 
 
-@pytest.mark.sampled(every=2)
+@pytest.mark.sampled(every=3)
 @pytest.mark.programs(SAMPLE)
 @pytest.mark.parametrize("build", BUILDS if ALL else ["gcc"])
 def test_program_in_c(

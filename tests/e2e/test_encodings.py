@@ -65,6 +65,7 @@ SIZES = st.tuples(st.integers(0, 3), st.integers(0, 40), st.integers(0, 70), st.
 DTYPES_OF = {"reference": ("f32", "f64", "i32", "i8"), "opencl": ("f32", "i8"), "vulkan": ("f32", "f64", "i32", "i8")}
 
 
+@pytest.mark.sampled(every=5)
 @pytest.mark.parametrize(("device", "dtype"), [(device, x) for device, found in DTYPES_OF.items() for x in found])
 @settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
 @given(shape=SIZES, swapped=st.booleans())

@@ -49,7 +49,7 @@ def compiled(program: RealProgram) -> tuple[bytes, Sequence[Any], list[Any]]:
         return compiler.compile(jitted.lower(*arguments)), arguments, jax.tree.leaves(jitted(*arguments))
 
 
-@pytest.mark.sampled(always=("cpu",), every=3)
+@pytest.mark.sampled
 @pytest.mark.parametrize(("program", "device"), CELLS, ids=[f"{program.name}-{device}" for program, device in CELLS])
 def test_real_program(program: RealProgram, device: str, load_on: LoadOn) -> None:
     """A call is one submission unless a predicate is read on the way."""
