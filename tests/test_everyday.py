@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from everyday import covering, mark_long, sample
+from everyday import covering, in_turn, mark_long, sample
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -37,13 +37,19 @@ def test_each_nth_of_a_list() -> None:
     assert sample([(value,) for value in range(10)], every=4) == {0, 4, 8}
 
 
+def test_things_run_on_devices_in_turn() -> None:
+    cells = [(device, (thing,)) for thing in range(3) for device in ("a", "b")]
+    assert [cells[index] for index in sorted(in_turn(cells, 1))] == [("b", (0,)), ("a", (1,)), ("b", (2,))]
+
+
 class Cell:
     """What `mark_long` knows of a test of pytest."""
 
     def __init__(self, name: str, mark: pytest.MarkDecorator | None, **params: object) -> None:
         self.nodeid = name
         self.long = False
-        self.callspec = type("Spec", (), {"params": params})
+        if params:
+            self.callspec = type("Spec", (), {"params": params})
         self._mark = mark
 
     def get_closest_marker(self, name: str) -> pytest.Mark | None:
@@ -61,6 +67,15 @@ def test_cells_outside_of_the_sample_are_long() -> None:
     mark_long([*sweep, *others])  # type: ignore[list-item]
     assert [cell.long for cell in sweep] == [0, 0, 1, 0, 1, 0] * 2
     assert not any(cell.long for cell in others)
+
+
+def test_tests_of_several_devices_take_turns() -> None:
+    names = [f"tests/e2e/test_x.py::test_{number}" for number in range(3)]
+    tests = [Cell(f"{name}[{device}]", None, device=device) for name in names for device in "ab"]
+    elsewhere = [Cell(f"tests/hal/test_x.py::test_0[{device}]", None, device=device) for device in "ab"]
+    mark_long([*tests, *elsewhere])  # type: ignore[list-item]
+    assert [cell.long for cell in tests] == [False, True, True, False, False, True]
+    assert not any(cell.long for cell in elsewhere)
 
 
 def test_the_long_run_leaves_nothing_out() -> None:

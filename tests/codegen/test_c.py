@@ -134,6 +134,7 @@ def test_sanitizers_find_nothing(tmp_path: Path) -> None:
     dynamic(np.ones((3, 4), np.float32), np.ones((4, 4), np.float32))
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize(
     ("compiled_by", "run_by", "order"),
     [

@@ -62,6 +62,7 @@ def test_other_compilers_have_nothing_to_say(name: str, command: tuple[str, ...]
     subprocess.run([*command, "-c", tmp_path / f"{name}.c", "-o", tmp_path / "program.o"], check=True)
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("pretended", ["discrete", "no modes", "1.1", "small"])
 def test_other_devices_give_the_same(
     pretended: str, wanted: Callable[[str], list[Array]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -140,6 +140,7 @@ OPEN = {
 }
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize(("cls", "types", "out", "attributes"), cases())
 def test_folding_is_what_the_specification_says(
     cls: type[Elementwise],

@@ -143,6 +143,7 @@ def kinds(function: Callable[..., Any], arrays: list[Array], target: str = "cpu"
     return [op.kind.value for op in module.walk() if getattr(op, "kind", None) is not None and op.name == "func.func"]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_of_one_dispatch(name: str) -> None:
     jax = pytest.importorskip("jax")

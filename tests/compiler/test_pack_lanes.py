@@ -89,6 +89,7 @@ OPS: dict[str, Callable[..., Any]] = {
 }
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("name", OPS)
 def test_functions_on_vectors_give_the_bits_of_scalars(name: str) -> None:
     """A row of a product with (1, 0) is the other operand, so every pattern of bits reaches the op."""

@@ -144,7 +144,7 @@ def calls_of(text: str, phase: str) -> Counter[str]:
     return found
 
 
-@pytest.mark.sampled(every=3)
+@pytest.mark.sampled(every=5)
 @pytest.mark.parametrize(("make", "size", "phase"), GROWING, ids=[row[0].__name__ for row in GROWING])
 def test_no_function_is_called_out_of_proportion(
     make: Callable[[int], str], size: int, phase: str, monkeypatch: pytest.MonkeyPatch

@@ -88,7 +88,7 @@ def test_no_op_of_a_program_with_symbolic_sizes_is_missing() -> None:
         compiled(export.export(jax.jit(function))(*program.symbolic(leaves, tree)))
 
 
-@pytest.mark.sampled(every=4)
+@pytest.mark.sampled(every=12)
 @pytest.mark.parametrize("seed", range(24))
 def test_no_op_of_a_random_program_is_missing(seed: int) -> None:
     from random_programs import generate
@@ -97,6 +97,7 @@ def test_no_op_of_a_random_program_is_missing(seed: int) -> None:
     compiled(generate(source, source.choice((5, 8, 12, 20))).text)
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("encodings", ["none", "always", "test"])
 def test_no_op_is_missing_in_other_layouts(encodings: str) -> None:
     report, _ = compiled(EXAMPLES / "mlp.mlir", encodings=encodings)

@@ -28,7 +28,7 @@ def test_each_page_is_listed() -> None:
     assert {path.stem for path in FOLDER.glob("*.md")} == {"README", *FRAMEWORKS}
 
 
-@pytest.mark.sampled(every=4)
+@pytest.mark.sampled(every=8)
 @pytest.mark.parametrize("page", FRAMEWORKS)
 def test_its_code_runs(page: str, tmp_path: Path) -> None:
     missing = [name for name in FRAMEWORKS[page] if importlib.util.find_spec(name) is None]

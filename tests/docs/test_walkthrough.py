@@ -54,7 +54,7 @@ def rendered(page: Path, shell: Shell, missing: Container[str]) -> str:
     return BLOCK.sub(block, page.read_text(encoding="utf-8"))
 
 
-@pytest.mark.sampled(every=2)
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
 def test_it_shows_what_the_commands_print(page: Path, shell: Shell, missing_drivers: dict[str, str]) -> None:
     if page.name == "library-calls.md":

@@ -50,6 +50,7 @@ def test_conformance(hal_case: str, emulator: None) -> None:
         pytest.skip(f"{result.outcome}: {result.reason}")
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.programs(every=SAMPLE)
 def test_program(case: Any, emulator: None, check: Callable[[Any, Any], None]) -> None:
     module = compiler.compile(case.lowered(), targets=["cpu"], target_cpu="aarch64")

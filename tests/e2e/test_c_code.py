@@ -71,6 +71,7 @@ def same_numbers(got: Sequence[Any], want: Any) -> None:
         np.testing.assert_array_equal(found, wanted)
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.programs(SAMPLE)
 @pytest.mark.parametrize("build", BUILDS if ALL else ["gcc"])
 def test_program_in_c(
@@ -88,6 +89,7 @@ def test_program_in_c(
         same_numbers(results, load_on(module_of(case), "cpu").main(*case.arguments()))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("build", BUILDS if ALL else ["gcc"])
 @pytest.mark.parametrize("program", SOME, ids=lambda program: program.name)
 def test_real_program_in_c(program: RealProgram, build: str, tmp_path: Path, load_on: LoadOn) -> None:
@@ -139,6 +141,7 @@ def test_convolution_in_c(name: str, compiler_of: str, tmp_path: Path, load_on: 
     assert got.tobytes() == np.asarray(want).tobytes()
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("compiler_of", ["gcc", "clang++"])
 @pytest.mark.parametrize("turned", [False, True])
 def test_products_of_bytes_in_c(compiler_of: str, turned: bool, tmp_path: Path) -> None:
@@ -178,7 +181,7 @@ def test_products_of_bf16_in_c(tmp_path: Path, rows: int, turned: bool) -> None:
     np.testing.assert_array_equal(got, x.astype(np.float32) @ right.astype(np.float32))
 
 
-@pytest.mark.sampled(every=2)
+@pytest.mark.long
 @pytest.mark.parametrize("program", BATCHED, ids=lambda program: program.name)
 def test_real_program_of_any_batch_in_c(program: RealProgram, tmp_path: Path, load_on: LoadOn) -> None:
     """The sizes of a call decide how much memory it needs."""

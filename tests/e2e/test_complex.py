@@ -92,6 +92,7 @@ def alike(got: Any, want: Any) -> Array:
     return np.where(np.isnan(want), np.isnan(got), ((got == want) | near) & zero)
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("device", ["reference", "cpu", "vulkan", "swiftshader"])
 def test_functions(device: str, load_on: Callable[..., Any]) -> None:
@@ -205,6 +206,7 @@ ORDERED: dict[str, Callable[..., Any]] = {
 }
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("device", ["reference", "cpu", "opencl", "vulkan"])
 def test_ops_that_jax_does_not_write(device: str, load_on: Callable[..., Any]) -> None:

@@ -49,6 +49,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Compiled:
     return compile
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("source", SOURCES, ids=[path.name for path in SOURCES])
 def test_example(source: Path, compiled: Compiled) -> None:
     module, texts = compiled(source)
@@ -80,6 +81,7 @@ def _stablehlo_context(ir: Any) -> Any:
     return context
 
 
+@pytest.mark.long
 def test_the_order_of_hashes_does_not_show(tmp_path: Path) -> None:
     """Same input, same bytes, whatever PYTHONHASHSEED."""
     code = "import sys; from orchestrion import compiler; compiler.compile_to_file(sys.argv[1], sys.argv[2])"

@@ -41,6 +41,7 @@ def _results(load_on: LoadOn, function: Any, x: Any, level: str) -> Any:
     return load_on(compiler.compile(function, x, targets="cpu", target_cpu=level), "cpu")["main"](x)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("level", USABLE)
 def test_rows_of_any_length(level: str, length: int, load_on: LoadOn) -> None:
@@ -65,6 +66,7 @@ def test_products_of_any_depth(level: str, depth: int, load_on: LoadOn) -> None:
         np.testing.assert_array_equal(program(x, y), x @ y)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("rows", [1, 2, 3])
 @pytest.mark.parametrize(("depth", "columns"), [(256, 300), (1024, 520), (4096, 256), (4160, 260)])
 @pytest.mark.parametrize("level", USABLE)

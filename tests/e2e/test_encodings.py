@@ -65,6 +65,7 @@ SIZES = st.tuples(st.integers(0, 3), st.integers(0, 40), st.integers(0, 70), st.
 DTYPES_OF = {"reference": ("f32", "f64", "i32", "i8"), "opencl": ("f32", "i8"), "vulkan": ("f32", "f64", "i32", "i8")}
 
 
+@pytest.mark.sampled(every=5)
 @pytest.mark.parametrize(("device", "dtype"), [(device, x) for device, found in DTYPES_OF.items() for x in found])
 @settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
 @given(shape=SIZES, swapped=st.booleans())
@@ -167,6 +168,7 @@ def test_programs_in_the_test_layout(
     assert tried >= 5
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("encodings", ["test", "always"])
 def test_every_phase_continues_to_the_same_bytes(encodings: str, tmp_path: Path) -> None:
     check_phases_continue(dot_text((2, 20, 30, 40), "f32", False), tmp_path, encodings=encodings)

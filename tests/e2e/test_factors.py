@@ -95,6 +95,7 @@ def eigh(a: Any) -> Any:
     return values, vectors @ (values[..., None] * jnp.swapaxes(vectors, -1, -2)), vectors
 
 
+@pytest.mark.long
 def test_eigh(load_on: LoadOn) -> None:
     """Eigenvalues upwards, vectors up to their sign; one matrix of a batch that is not finite gives NaN, alone."""
 

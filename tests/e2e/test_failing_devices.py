@@ -255,7 +255,7 @@ def sweep_loads(device: Device, kind: str, **options: Any) -> None:
     pytest.fail(f"{kind} came {MAX_CALLS} times and did not come to an end")
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != SWEPT])
 @pytest.mark.parametrize("name", DEVICES)
 def test_the_nth_call_of_the_driver_fails(name: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -263,7 +263,7 @@ def test_the_nth_call_of_the_driver_fails(name: str, kind: str, monkeypatch: pyt
         sweep_calls(device, kind)
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != SWEPT])
 @pytest.mark.parametrize("name", DEVICES)
 def test_loading_and_closing_fail(name: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -284,6 +284,7 @@ def fails_alone(device: Device, name: str) -> bool:
     return any(hits)
 
 
+@pytest.mark.long
 def test_every_call_of_a_driver_fails_somewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     failed: set[str] = set()
     for name in DEVICES:

@@ -15,7 +15,7 @@ ALL = 10_000
 PROGRAMS = {program.name: program for program in programs(every=ALL)}
 
 
-@pytest.mark.sampled(every=4)
+@pytest.mark.sampled(every=8)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_of_jax(name: str) -> None:
     program = PROGRAMS[name]

@@ -156,7 +156,7 @@ def test_bits(function: Any, kind: str, loop_programs: Programs, machine: Any) -
         np.testing.assert_allclose(np.asarray(other), np.asarray(one), rtol=2e-3, atol=2e-3)
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("merged_ops", [1, 40])
 @pytest.mark.parametrize("name", [name for name, _, _ in PROGRAMS])
 def test_small_programs(name: str, merged_ops: int, loop_programs: Programs, machine: Any) -> None:

@@ -156,6 +156,7 @@ def mlp(x: Any, w1: Any, b1: Any, w2: Any) -> Any:
     return jax.nn.softmax(hidden @ w2), jnp.max(hidden, axis=0), jnp.sort(hidden, axis=1)
 
 
+@pytest.mark.sampled(every=3)
 @EACH_DEVICE
 @pytest.mark.parametrize("dtype", ["bf16", "f16"])
 def test_a_network(dtype: str, device: str, load_on: Callable[..., Any]) -> None:

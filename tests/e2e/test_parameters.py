@@ -86,7 +86,7 @@ def same_bits(got: Any, want: Any) -> bool:
     return all(a.dtype == b.dtype and a.tobytes() == b.tobytes() for a, b in pairs)
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(every=5)
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("program", REAL, ids=lambda program: program.name)
 def test_real_programs_give_the_same_bits(
@@ -125,6 +125,7 @@ def test_arguments_become_parameters(device: str, load_on: LoadOn, tmp_path: Pat
     assert same(load_on(blob, device, parameters=other).main(x), plain.main(other["p['b']"], other["p['w']"], x))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float8_e4m3fn", "int8", "uint16", "bool", "complex64"])
 def test_types_that_devices_only_store(dtype: str, device: str, load_on: LoadOn, tmp_path: Path) -> None:

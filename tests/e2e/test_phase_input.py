@@ -72,6 +72,7 @@ def mutant(text: str, seed: int) -> str:
     return "\n".join(lines)
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("target", ["reference", "spirv", "opencl"])
 @pytest.mark.parametrize("phase", ["stablehlo", "flow", "hl_seq", "ll_seq", "executables", "bytecode"])
 def test_mutants(phase: str, target: str, cases: dict[str, Any]) -> None:
@@ -79,6 +80,7 @@ def test_mutants(phase: str, target: str, cases: dict[str, Any]) -> None:
     _judge(source, phase, target, "default")
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("target", ["reference", "spirv"])
 @pytest.mark.parametrize("phase", ["flow", "hl_seq", "ll_seq"])
 def test_mutants_of_encodings(phase: str, target: str) -> None:

@@ -49,7 +49,7 @@ def compiled(program: RealProgram) -> tuple[bytes, Sequence[Any], list[Any]]:
         return compiler.compile(jitted.lower(*arguments)), arguments, jax.tree.leaves(jitted(*arguments))
 
 
-@pytest.mark.sampled(always=("cpu",))
+@pytest.mark.sampled
 @pytest.mark.parametrize(("program", "device"), CELLS, ids=[f"{program.name}-{device}" for program, device in CELLS])
 def test_real_program(program: RealProgram, device: str, load_on: LoadOn) -> None:
     """A call is one submission unless a predicate is read on the way."""
@@ -60,6 +60,7 @@ def test_real_program(program: RealProgram, device: str, load_on: LoadOn) -> Non
     assert counts["submissions"] == counts["waits"] and (counts["submissions"] == 1 or program.reads_predicates)
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("program", BATCHED if ALL else QUICK, ids=lambda program: program.name)
 def test_real_program_of_any_batch(program: RealProgram, load_on: LoadOn) -> None:
     """One module for all sizes; a size seen before is one submission, and records nothing."""

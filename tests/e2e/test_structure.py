@@ -22,14 +22,14 @@ from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim
 Phases = Callable[[Any], dict[str, Module]]
 
 
-@pytest.mark.sampled(every=4)
+@pytest.mark.sampled(every=12)
 def test_no_math_outside_executables(graph_case: Any, phases: Phases) -> None:
     allowed = (flow.Dispatch, flow.Splat, flow.Empty, util.GlobalLoad, util.BranchOp, *util.HOST_OPS, Return)
     for func in [op for op in phases(graph_case)["flow"].block if isinstance(op, Func)]:
         assert not [op.name for op in func.body.walk() if not isinstance(op, allowed)]
 
 
-@pytest.mark.sampled(every=4)
+@pytest.mark.sampled(every=12)
 def test_bodies_keep_the_contract(graph_case: Any, phases: Phases) -> None:
     """One hero, results of one size, or updates of it; or rows. No operand without elements, few enough bindings."""
     for executable in [op for op in phases(graph_case)["flow"].block if isinstance(op, flow.Executable)]:
@@ -59,7 +59,7 @@ def _work(value: Value) -> int:
     return tensor_of(changes(update) if in_place else value).num_elements
 
 
-@pytest.mark.sampled(every=4)
+@pytest.mark.sampled(every=12)
 def test_barriers_part_what_conflicts(graph_case: Any, phases: Phases) -> None:
     """Between two barriers nothing is written that another command reads or writes; every range is in its buffer.
 

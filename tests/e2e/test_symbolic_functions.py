@@ -142,7 +142,7 @@ def exported(case: Case) -> bytes:
     return made
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize(
     ("name", "device"), [(name, device) for name, case in CASES.items() for device in case.devices]
 )

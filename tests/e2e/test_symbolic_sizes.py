@@ -205,7 +205,7 @@ def device(request: pytest.FixtureRequest) -> Iterator[str]:
     yield request.param
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("name", CASES)
 def test_agrees_with_jax(name: str, device: str) -> None:
     program = vm.load(module(name, DEVICES[device]), device, allow_native_code=True)

@@ -21,7 +21,7 @@ Check = Callable[[Any, list[np.ndarray]], None]
 Xla = Callable[..., list[np.ndarray]]
 
 
-@pytest.mark.sampled(every=4)
+@pytest.mark.sampled(every=12)
 def test_every_phase_continues_to_the_same_bytes(
     graph_case: Any, module_of: Callable[[Any], bytes], texts_of: Callable[[Any], dict[str, str]]
 ) -> None:
@@ -35,7 +35,7 @@ def test_every_phase_continues_to_the_same_bytes(
     check_texts_continue(texts, wanted)
 
 
-@pytest.mark.sampled(every=4)
+@pytest.mark.sampled(every=12)
 def test_simplifying_changes_no_result(case: Any, xla: Xla, check: Check) -> None:
     """Types that devices keep as their bits are such bits after the phase."""
     text = print_module(Compilation().module(case.lowered(), "stablehlo"), locations=False)
@@ -52,7 +52,7 @@ def _without_resources(text: str) -> str:
     return re.sub(r"dense_resource<(\w+)>", lambda match: f'dense<"0x{found[match[1]]}">', body)
 
 
-@pytest.mark.sampled(every=4)
+@pytest.mark.sampled(every=12)
 def test_the_input_survives(case: Any) -> None:
     """What jaxlib prints of our text is what it prints of JAX's."""
     ir = pytest.importorskip("jaxlib.mlir.ir")

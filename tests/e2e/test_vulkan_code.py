@@ -60,7 +60,7 @@ def test_real_program_on_vulkan(program: RealProgram, tmp_path: Path, load_on: L
         same_bits(vulkan_program(lowered, tmp_path).build("gcc", *STRICT)(*leaves), loaded.main(*leaves))
 
 
-@pytest.mark.sampled(every=2)
+@pytest.mark.long
 @pytest.mark.parametrize("program", BATCHED, ids=lambda program: program.name)
 def test_real_program_of_any_batch_on_vulkan(program: RealProgram, tmp_path: Path, load_on: LoadOn) -> None:
     """The sizes of a call decide how much memory it needs."""

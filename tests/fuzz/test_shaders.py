@@ -320,6 +320,7 @@ BUGS: tuple[tuple[Callable[[pytest.MonkeyPatch], None], set[str]], ...] = (
 )
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize(("bug", "kinds"), BUGS, ids=lambda value: getattr(value, "__name__", ""))
 def test_a_seeded_bug_is_found(
     bug: Callable[[pytest.MonkeyPatch], None], kinds: set[str], monkeypatch: pytest.MonkeyPatch

@@ -96,6 +96,7 @@ def test_mutants_are_made_of_their_seed(name: str) -> None:
     assert sum(data in seeds for data in first) < 20
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("name", NAMES)
 def test_mutants(name: str, tmp_path: Path) -> None:
     said = run("--plain", f"--target={name}", f"--time={SECONDS}", f"--to={tmp_path}")

@@ -251,6 +251,7 @@ class Counter:
             raise Stop
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("groups", [63, 1000])
 def test_long_dispatches(rig: Rig, groups: int, architecture: str) -> None:
     """A dispatch is left when its time slice ends, and continued: every workgroup runs once, also after a run that its

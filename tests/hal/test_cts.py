@@ -12,6 +12,7 @@ from orchestrion.hal.registry import BUILT_IN
 from orchestrion.schema.profiles import PROFILES
 
 
+@pytest.mark.sampled(always=("reference", "cpu"))
 @pytest.mark.parametrize("device", BUILT_IN)
 @pytest.mark.parametrize("case", catalogue.CASES)
 def test_conformance(case: str, device: str) -> None:

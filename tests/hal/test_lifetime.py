@@ -235,6 +235,7 @@ def _random_use(device: Device, chance: random.Random) -> None:
     device.queue.wait_idle()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("pause", [0, 0.2], ids=["at once", "once the worker waits"])
 @pytest.mark.parametrize("driver", ["null", "reference", "cpu", "opencl", "vulkan"])
 def test_exit_with_everything_open(driver: str, pause: float) -> None:

@@ -42,6 +42,7 @@ def device(least_vulkan: str) -> Iterator[Device]:
         yield opened
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("case", [case for case in catalogue.CASES if case.partition(".")[0] in GROUPS])
 def test_conformance(case: str, least_vulkan: str) -> None:
     reason = catalogue.why_not(case, least_vulkan)

@@ -384,6 +384,7 @@ class TwoQueueDriver(VulkanDriver):
         return TwoQueueDevice(instance.open_instance().api, with_heaps(batch, Machine.SMALL_BAR))
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize(
     "case",
     [case for case in catalogue.CASES if case.partition(".")[0] in ("buffers", "transfers", "interrupts", "batches")],

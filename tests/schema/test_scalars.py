@@ -130,6 +130,7 @@ def assert_same(got: np.ndarray, want: np.ndarray, arrays: list[np.ndarray], tol
 XLA_CASES = [(row, dtype) for row, dtype in CASES if row.name != "fma"]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("row", "dtype"), XLA_CASES, ids=lambda part: getattr(part, "name", None))
 def test_row_agrees_with_xla(row, dtype, xla):
     arrays = operands(row, dtype)

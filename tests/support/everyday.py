@@ -8,6 +8,9 @@ Two markers say what waits for the long run (`@pytest.mark.long`, in which every
   `always=(...)` names values, as the id of a test has them, all of whose cells are in the sample. `every=n` keeps each
   n-th cell of the rest.
 
+A test in a folder of `IN_TURN` without these markers that runs on several devices, which a parameter of `DEVICES`
+names, runs on one of them, and the next such test on the next. So each device runs a part of the tests of each file.
+
 The hook in `tests/conftest.py` gives `long` to cells outside of the samples, so `-m 'not long'` is the everyday run.
 """
 
@@ -16,6 +19,10 @@ from collections.abc import Collection, Hashable, Iterable, Sequence
 
 import pytest
 
+#: folders whose tests run on one device of several, in turn
+IN_TURN = ("tests/e2e/", "tests/compiler/")
+#: parameters and fixtures that say on which device a test runs
+DEVICES = ("device", "target", "loop_device", "phone")
 #: the values of the parameters of a cell
 Cell = Sequence[Hashable]
 
@@ -47,23 +54,38 @@ def sample(cells: Sequence[Cell], always: Collection[Hashable] = (), every: int 
     return whole | {rest[index] for index in covering([cells[index] for index in rest])[::every]}
 
 
+def in_turn(cells: Sequence[tuple[Hashable, Cell]], turn: int) -> set[int]:
+    """Indices of the cells that run every day, of pairs of a device and of what runs on it: one device per thing."""
+    things: dict[tuple[Hashable, ...], list[int]] = defaultdict(list)
+    for index, (_, thing) in enumerate(cells):
+        things[tuple(thing)].append(index)
+    return {indices[(turn + number) % len(indices)] for number, indices in enumerate(things.values())}
+
+
 def mark_long(items: Iterable[pytest.Item]) -> None:
-    """Gives `long` to the cells of sampled tests that are not in their sample."""
+    """Gives `long` to the cells of tests on which no turn falls, and that are not in a sample."""
     sweeps: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
-        if item.get_closest_marker("sampled"):
+        if hasattr(item, "callspec") and not item.get_closest_marker("long"):
             sweeps[item.nodeid.partition("[")[0]].append(item)
-    for cells in sweeps.values():
-        mark = cells[0].get_closest_marker("sampled")
-        assert mark is not None
-        chosen = sample([_values(item) for item in cells], **mark.kwargs)
+    turn = 0
+    for name, cells in sweeps.items():
+        mark, values = cells[0].get_closest_marker("sampled"), [_values(item) for item in cells]
+        device = next((parameter for parameter in DEVICES if parameter in values[0]), "")
+        if mark is not None:
+            chosen = sample([[*one.values()] for one in values], **mark.kwargs)
+        elif device and name.startswith(IN_TURN):
+            pairs = [(one[device], [value for key, value in one.items() if key != device]) for one in values]
+            chosen, turn = in_turn(pairs, turn), turn + 1
+        else:
+            continue
         for index, item in enumerate(cells):
             if index not in chosen:
                 item.add_marker(pytest.mark.long)
 
 
-def _values(item: pytest.Item) -> Cell:
-    """What is equal when two cells have the same value: strings and numbers themselves, the identity of others."""
+def _values(item: pytest.Item) -> dict[str, Hashable]:
+    """Parameter -> what is equal in cells of the same value: plain values themselves, the identity of others."""
     params = item.callspec.params  # type: ignore[attr-defined]
     plain = (str, bytes, int, float, bool, type(None))
-    return [value if isinstance(value, plain) else id(value) for value in params.values()]
+    return {key: value if isinstance(value, plain) else id(value) for key, value in params.items()}

@@ -97,6 +97,7 @@ def equal(got: Any, wanted: Any) -> bool:
     return (got != got and wanted != wanted) or (got == wanted and np.signbit(got) == np.signbit(wanted))
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("name", rows())
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
