@@ -6,7 +6,7 @@ import pytest
 
 jax = pytest.importorskip("jax")
 
-from jax_programs import programs  # noqa: E402
+from jax_programs import joined, programs  # noqa: E402
 
 from orchestrion import compiler, vm  # noqa: E402
 
@@ -28,3 +28,17 @@ def test_a_program_of_jax(name: str) -> None:
         blob = compiler.compile(jitted.lower(*program.arguments), targets=["reference"])
     with vm.load(blob, device="reference") as loaded:
         assert not program.difference(loaded.main(*program.arguments), want)
+
+
+def test_programs_as_one_module_are_judged_one_by_one() -> None:
+    some = [next(one for one in PROGRAMS.values() if one.group == group) for group in ("add", "random_split", "top_k")]
+    together = joined(some)
+    with jax.enable_x64(True):
+        jitted = jax.jit(together.function)
+        want: Any = jitted(*together.arguments)
+        blob = compiler.compile(jitted.lower(*together.arguments), targets=["reference"])
+    with vm.load(blob, device="reference") as loaded:
+        got = loaded.main(*together.arguments)
+    assert not together.difference(got, want)
+    wrong = [got[0] + 1, *got[1:]]
+    assert together.difference(wrong, want).startswith(f"{some[0].name}: result 0 differs")

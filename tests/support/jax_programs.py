@@ -8,6 +8,7 @@ the order of equal numbers, the judge of the group checks what results have to f
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from typing import Any
 
 import jax
@@ -33,9 +34,18 @@ class Program:
     arguments: Sequence[Any]
     #: those by which JAX made it
     parameters: Mapping[str, Any]
+    #: the programs that this one consists of; empty if it is one of JAX's
+    parts: Sequence["Program"] = ()
 
     def difference(self, got: Any, want: Any) -> str:
         """Says in what results are wrong, given those of XLA; empty if they are right."""
+        if self.parts:
+            leaves = iter(jax.tree.leaves(got))
+            found = [
+                part.difference([next(leaves) for _ in jax.tree.leaves(results)], results)
+                for part, results in zip(self.parts, want, strict=True)
+            ]
+            return "; ".join(f"{part.name}: {said}" for part, said in zip(self.parts, found, strict=True) if said)
         ours, theirs = ([np.asarray(leaf) for leaf in jax.tree.leaves(tree)] for tree in (got, want))
         our_types, their_types = ([f"{one.dtype}{list(one.shape)}" for one in some] for some in (ours, theirs))
         if our_types != their_types:
@@ -55,6 +65,19 @@ def programs(every: int = 1) -> Iterator[Program]:
         if seen[group] % every == 0:
             yield Program(name, group, harness.dyn_fun, arguments(harness), harness.params)
         seen[group] += 1
+
+
+def joined(parts: Sequence[Program]) -> Program:
+    """One program that has the arguments of all parts, one after another, and a tuple of their results."""
+    ends = list(accumulate((len(part.arguments) for part in parts), initial=0))
+
+    def function(*arguments: Any) -> tuple[Any, ...]:
+        return tuple(
+            part.function(*arguments[first:last]) for part, (first, last) in zip(parts, pairwise(ends), strict=True)
+        )
+
+    given = [argument for part in parts for argument in part.arguments]
+    return Program(" and ".join(part.name for part in parts), "joined", function, given, {}, parts)
 
 
 def arguments(harness: Harness) -> Sequence[Any]:
