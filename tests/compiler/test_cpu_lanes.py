@@ -416,6 +416,34 @@ def test_sums_of_padded_rows(runs: Runs, texts: list[str], front: int, count: in
         assert not (decides(text) and "gather" in text)
 
 
+def test_rows_that_a_loop_changes(runs: Runs, texts: list[str]) -> None:
+    """Updates of rows, one after the other, by a loop without values. Several vectors of a row are changed at once."""
+    head = '"kernel.for"(%u0, %u5, %u1) ({\n^bb0(%k: ui32):'
+    end = '"kernel.yield"() : () -> ()\n}) : (ui32, ui32, ui32) -> ()'
+    lines = [
+        op("column", "unchecked_remainder", "i", f"u{SIZE}"),
+        op("owner", "unchecked_divide", "i", f"u{SIZE}"),
+        head,
+        load("number", 1, "k", "ui32"),
+        op("mine", "compare_eq", "number", "owner", result="i1"),
+        op("row", "multiply", "k", f"u{SIZE}"),
+        op("at", "add", "row", "column"),
+        when(
+            "mine",
+            load("old", 2, "i"),
+            load("x", 0, "at"),
+            op("sum", "add", "old", "x", types="i32, i32", result="i32"),
+            store("sum", 2, "i"),
+        ),
+        end,
+    ]
+    numbers, updates = np.array([1, 0, 1, 1, 0], np.uint32), np.arange(5 * SIZE, dtype=np.int32).reshape(5, SIZE)
+    want = np.stack([updates[numbers == owner].sum(0) for owner in range(2)]).ravel()
+    lines = [less("both", "i", f"u{2 * SIZE}"), when("both", store("s0", 2), *lines)]
+    np.testing.assert_array_equal(runs(lines, updates, numbers, size=2 * SIZE, guarded=False), want)
+    assert texts and all(f" load <{SIZE} x i32>" in text for text in texts)
+
+
 @pytest.mark.parametrize("apart", [2, 3, 4, 5])
 def test_stores_side_by_side(runs: Runs, texts: list[str], apart: int) -> None:
     """Each lane stores some neighbours. Few of them are woven to vectors, in the order of memory or not."""

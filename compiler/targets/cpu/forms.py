@@ -31,8 +31,8 @@ class Form(NamedTuple):
 
 SAME, VARYING = Form(0), Form(None)
 _GREATEST = 1 << 62
-#: most branches in each other of which each has code for lanes that go the same way: code grows with their square
-_MOST_VERSIONS = 6
+#: most branches in a branch of which each has code for lanes that go the same way: code grows with their square
+_MOST_VERSIONS = 12
 
 
 def has_barrier(op: Operation) -> bool:
@@ -194,13 +194,7 @@ class Forms:
         self._apart -= 1
 
     def _branch(self, op: k.If) -> None:
-        if self.decides and not self._apart and self[op.condition].stride is None and self._is_decided(op):
-            self._decided += 1
-            self.visit(op.yes.block)
-            self.visit(op.no.block)
-            self._decided -= 1
-            self.of.update(dict.fromkeys(op.outputs, VARYING))
-            self.versioned.add(op)
+        if self.decides and not self._apart and self[op.condition].stride is None and self._decided_branch(op):
             return
         if self[op.condition].stride != 0:
             masked, others = self.masked, (self.gathers, self.always_masked, self.diverges)
@@ -218,10 +212,24 @@ class Forms:
         for output, x, y in zip(op.outputs, k.yielded(op.yes.block), k.yielded(op.no.block), strict=True):
             self.of[output] = _joined(self[x], self[y])
 
-    def _is_decided(self, op: k.If) -> bool:
-        """Whether scalars decide a branch for all lanes of nearly all vectors."""
-        inner = sum(isinstance(each, k.If) and self[each.condition].stride != 0 for each in op.walk())
-        return inner <= _MOST_VERSIONS and is_decided((op.condition,), self.stride)
+    def _decided_branch(self, op: k.If) -> bool:
+        """Visits a branch that scalars decide for all lanes of nearly all vectors, and that accesses neighbours. False
+        for any other branch.
+        """
+        inner = sum(isinstance(each, k.If) for each in op.walk())
+        if inner > _MOST_VERSIONS or not is_decided((op.condition,), self.stride):
+            return False
+        before = self.gathers, self.shuffled, self.masked, self.always_masked
+        self._decided += 1
+        self.visit(op.yes.block)
+        self.visit(op.no.block)
+        self._decided -= 1
+        if (self.gathers, self.always_masked) != (before[0], before[-1]):
+            self.gathers, self.shuffled, self.masked, self.always_masked = before
+            return False
+        self.of.update(dict.fromkeys(op.outputs, VARYING))
+        self.versioned.add(op)
+        return True
 
     def _scalar(self, op: k.Scalar) -> Form:
         forms = [self[operand] for operand in op.operands]

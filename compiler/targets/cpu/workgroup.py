@@ -25,6 +25,8 @@ _CHEAP = 12
 #: vectors at once, preferred first, in loops that only load and reduce neighbours, and the most ops of such loops. The
 #: steps of a reduction wait for each other, and longer pieces of a row of memory are read at once
 INTERLEAVED, MOST_INTERLEAVED = (8, 4, 2), 64
+#: most ops of loops that change rows of memory, as scatters have them, which also read longer pieces of rows
+MOST_MOVED = 96
 #: most vectors of sums of more than 4 vectors at once: half of the fewest registers
 MOST_SUMS = 8
 #: ops that are computed once per workgroup if their results are common
@@ -344,16 +346,21 @@ class WorkgroupOps(ABC):
         best = self._best_vector(ops, kept)
         if best is None:
             return []
-        loops = [op for op in ops if isinstance(op, k.For) and op.start]
+        sums = [op for op in ops if isinstance(op, k.For) and op.start]
+        moves = [op for op in ops if isinstance(op, k.For) and self.place is not None and not op.start and _writes(op)]
+        loops, most = (sums, MOST_INTERLEAVED) if sums else (moves, MOST_MOVED)
         inner = [op for loop in loops for op in loop.walk()]
         calls = self.joins and any(isinstance(op, k.Call) for op in (*ops, *inner))
         versions = self.versions and self.joins and not (best.always_masked or loops or calls)
-        plain = not (best.gathers or (best.masked and not versions) or best.shuffled) and len(inner) <= MOST_INTERLEAVED
+        plain = not (best.gathers or (best.masked and not versions) or best.shuffled) and len(inner) <= most
         if not plain or not (loops or calls or self.place is None):
             return [best]
-        sums = max((len(loop.start) for loop in loops), default=MOST_SUMS)
-        counts = [count for count in INTERLEAVED if count <= 4 or (count * sums <= MOST_SUMS and not calls)]
-        wider = (self._visited(count * best.width, ops, kept) for count in (counts if not best.masked else [2]))
+        carried = max((len(loop.start) for loop in loops), default=MOST_SUMS)
+        counts = [count for count in INTERLEAVED if count <= 4 or (count * carried <= MOST_SUMS and not calls)]
+        if best.guards and any(isinstance(op, k.Call) for top in ops for op in top.walk()):
+            return [best]  # functions are copied to each use, and guarded loads have several
+        counts = [2] if best.masked else counts
+        wider = (self._visited(count * best.width, ops, kept) for count in counts)
         fitting = (
             forms
             for forms in wider
