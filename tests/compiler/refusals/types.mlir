@@ -12,12 +12,12 @@
   }) : () -> ()
 }) : () -> ()
 // =====
-// 3:3: func.func: argument 0 is tensor<4xf80>: element type f80 is not supported; supported are i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64, f32, f64, i2, i4, ui2, ui4, f16, bf16, f8E3M4, f8E4M3, f8E4M3FN, f8E4M3FNUZ, f8E4M3B11FNUZ, f8E5M2, f8E5M2FNUZ, f8E8M0FNU, complex<f32>, complex<f64>
+// 3:3: func.func: argument 0 is tensor<4xf80>: element type f80 is not supported; supported are i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64, f32, f64, i2, i4, ui2, ui4, f16, bf16, f8E3M4, f8E4M3, f8E4M3FN, f8E4M3FNUZ, f8E4M3B11FNUZ, f8E5M2, f8E5M2FNUZ, f8E8M0FNU, f4E2M1FN, f6E2M3FN, f6E3M2FN, complex<f32>, complex<f64>
 // 3:3: func.func: argument 2 is i32: values must be tensors
 // 3:3: func.func: argument 3 is tensor<4xf32, #stablehlo.bounds<4>>: encoding #stablehlo.bounds<4> is not supported
-// 5:10: stablehlo.add: result 0 is tensor<4xf80>: element type f80 is not supported; supported are i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64, f32, f64, i2, i4, ui2, ui4, f16, bf16, f8E3M4, f8E4M3, f8E4M3FN, f8E4M3FNUZ, f8E4M3B11FNUZ, f8E5M2, f8E5M2FNUZ, f8E8M0FNU, complex<f32>, complex<f64>
+// 5:10: stablehlo.add: result 0 is tensor<4xf80>: element type f80 is not supported; supported are i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64, f32, f64, i2, i4, ui2, ui4, f16, bf16, f8E3M4, f8E4M3, f8E4M3FN, f8E4M3FNUZ, f8E4M3B11FNUZ, f8E5M2, f8E5M2FNUZ, f8E8M0FNU, f4E2M1FN, f6E2M3FN, f6E3M2FN, complex<f32>, complex<f64>
 // 8:10: stablehlo.iota: result 0 is tensor<4294967296x4294967296xf32>: the tensor does not fit an address space
-// 9:10: stablehlo.iota: result 0 is tensor<4xi5>: element type i5 is not supported; supported are i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64, f32, f64, i2, i4, ui2, ui4, f16, bf16, f8E3M4, f8E4M3, f8E4M3FN, f8E4M3FNUZ, f8E4M3B11FNUZ, f8E5M2, f8E5M2FNUZ, f8E8M0FNU, complex<f32>, complex<f64>
+// 9:10: stablehlo.iota: result 0 is tensor<4xi5>: element type i5 is not supported; supported are i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64, f32, f64, i2, i4, ui2, ui4, f16, bf16, f8E3M4, f8E4M3, f8E4M3FN, f8E4M3FNUZ, f8E4M3B11FNUZ, f8E5M2, f8E5M2FNUZ, f8E8M0FNU, f4E2M1FN, f6E2M3FN, f6E3M2FN, complex<f32>, complex<f64>
 // 10:10: some.use: is not supported (dialect some)
 // supported ops of StableHLO are abs, add, and, atan2, bitcast_convert, broadcast_in_dim, case, cbrt, ceil, clamp, compare, complex, concatenate, constant, convert, convolution, cosine, count_leading_zeros, custom_call, divide, dot_general, dynamic_broadcast_in_dim, dynamic_conv, dynamic_gather, dynamic_iota, dynamic_pad, dynamic_reduce_window, dynamic_reshape, dynamic_slice, dynamic_update_slice, exponential, exponential_minus_one, fft, floor, gather, get_dimension_size, if, imag, iota, is_finite, log, log_plus_one, logistic, maximum, minimum, multiply, negate, not, or, pad, popcnt, power, real, real_dynamic_slice, reduce, reduce_window, remainder, reshape, return, reverse, round_nearest_afz, round_nearest_even, rsqrt, scatter, select, select_and_scatter, shift_left, shift_right_arithmetic, shift_right_logical, sign, sine, slice, sort, sqrt, subtract, tan, tanh, transpose, while, xor; of chlo: bessel_i1e, digamma, erf, erf_inv, erfc, lgamma, polygamma, zeta; of func: func, call, return
 // -----
@@ -31,7 +31,7 @@
   }) : () -> ()
 }) : () -> ()
 // =====
-// 5:10: stablehlo.bitcast_convert: result 0 is tensor<4xf80>: element type f80 is not supported; supported are i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64, f32, f64, i2, i4, ui2, ui4, f16, bf16, f8E3M4, f8E4M3, f8E4M3FN, f8E4M3FNUZ, f8E4M3B11FNUZ, f8E5M2, f8E5M2FNUZ, f8E8M0FNU, complex<f32>, complex<f64>
+// 5:10: stablehlo.bitcast_convert: result 0 is tensor<4xf80>: element type f80 is not supported; supported are i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64, f32, f64, i2, i4, ui2, ui4, f16, bf16, f8E3M4, f8E4M3, f8E4M3FN, f8E4M3FNUZ, f8E4M3B11FNUZ, f8E5M2, f8E5M2FNUZ, f8E8M0FNU, f4E2M1FN, f6E2M3FN, f6E3M2FN, complex<f32>, complex<f64>
 // -----
 // What complex numbers have no meaning for, or no two parts.
 "builtin.module"() ({
