@@ -135,11 +135,10 @@ class Child:
             raise ValueError(f"a request of {memoryview(data).nbytes} bytes, the limit is {MAX_BYTES}")
         with self._lock:
             process = self._running()
-            fresh = process.fresh
             try:
                 return self._ask(process, fields, data, deadline)
             except ChildDied:
-                if fresh or process.status != IDLE:
+                if process.status != IDLE:  # one that nobody asked since it started may have ended, too
                     raise
             return self._ask(self._running(), fields, data, deadline)
 

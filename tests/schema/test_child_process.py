@@ -206,6 +206,17 @@ def test_an_idle_child_ends_and_is_replaced() -> None:
         other.end()
 
 
+def test_a_child_that_was_never_asked_is_replaced() -> None:
+    other = Child(ANSWER, idle=0.2)
+    try:
+        other.start()
+        pid = other.pid
+        assert pid is not None and ends(pid)
+        assert other.request({"kind": "echo"}, deadline=LONG).fields["pid"] != pid
+    finally:
+        other.end()
+
+
 def test_another_thread_may_end_it(child: Child) -> None:
     child.request({"kind": "echo"}, deadline=LONG)
     timer = threading.Timer(0.3, child.end)

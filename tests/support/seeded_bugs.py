@@ -349,7 +349,7 @@ NEAR: dict[str, int] = {
     "ordinal of a function not checked": 3240,
     "results of a return not checked": 825,
     "ordinal of a global not checked": 1160,
-    "ordinal of a constant not checked": 2215,
+    "ordinal of a constant not checked": 7060,
     "a list op takes any list": 2350,
     "end of a buffer's range not compared": 425,
     "least length of slots forgotten": 1415,
