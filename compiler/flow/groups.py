@@ -55,6 +55,8 @@ MAX_LARGE: Final = 3
 #: from this many reads of each element on, the result of an op is put in memory, not fused into a dot: each fused read
 #: tests for the edges, or for the operand that has the element
 MANY_READS: Final[dict[type[Operation], int]] = {Pad: 16, Concatenate: 64}
+#: op that widens -> most reads of each element by a dot that widens its own operands
+MOST_WIDENED: Final = {"flow.decode_bf16": inf, "flow.decode_f16": 16}
 
 
 def _size(op: Operation) -> float:
@@ -72,7 +74,7 @@ def is_sink(op: Operation) -> bool:
 
 class Group:
     """Ops of one dispatch. `paths[op]`: path -> number of reads of each result of the op. `large`: bytes above which a
-    constant does not share a buffer with others. `widens`: a dot widens its own operands of bf16.
+    constant does not share a buffer with others. `widens`: a dot widens its own operands of 16 bits.
     """
 
     def __init__(self, number: int, root: Operation, large: float = inf, widens: bool = False) -> None:
@@ -184,9 +186,10 @@ class Group:
             return sum(paths.values()) < MANY_READS[type(op)] * count(op.results[0])
         if isinstance(op, MOVEMENT) or op.name == "stablehlo.convert":
             return True
-        if self.widens and isinstance(self.hero, DotGeneral) and widens(op):
+        reads, size = sum(paths.values()), count(op.results[0])
+        if self.widens and isinstance(self.hero, DotGeneral) and widens(op) and reads <= MOST_WIDENED[op.name] * size:
             return True
-        if sum(paths.values()) <= count(op.results[0]):
+        if reads <= size:
             return True
         return not is_expensive(op) and not isinstance(self.hero, DotGeneral | Scatter)
 
