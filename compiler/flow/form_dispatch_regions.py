@@ -37,7 +37,7 @@ from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Concat
 
 from .blocks import code_of
 from .dialect import DispatchRegion, Empty, Splat, Yield
-from .fusion_reads import GENERATORS, HEROES, MOVEMENT, count, elements, is_free, is_in_place
+from .fusion_reads import GENERATORS, HEROES, MOVEMENT, count, elements, is_free, is_in_place, narrows
 from .groups import MAX_BINDINGS, Group, Grouping, is_sink, work_of
 from .row_groups import merge_rows
 from .scatter import Scatter, updated_values
@@ -158,7 +158,7 @@ def _is_cheap(op: Operation) -> bool:
         return True
     if isinstance(op, MOVEMENT):
         return not isinstance(op, Concatenate | Gather)
-    if not isinstance(op, Elementwise) or is_expensive(op):
+    if not isinstance(op, Elementwise) or is_expensive(op) or narrows(op):
         return False
     size = elements(op.results[0])
     sources = {value for value in op.operands if value.defining_op is None or not is_free(value.defining_op)}

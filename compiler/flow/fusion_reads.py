@@ -85,6 +85,11 @@ def widens(op: Operation | None) -> bool:
     return op is not None and op.name in WIDENING
 
 
+def narrows(op: Operation) -> bool:
+    """Whether an op rounds f32 to a narrow type, or gives its bits, so that its result takes no more memory."""
+    return op.name.startswith(("flow.round_to_", "flow.encode_"))
+
+
 def is_in_place(op: Operation) -> TypeGuard[Update]:
     """Whether an update is a dispatch of its own, which writes only the updated elements into the memory of its
     operand.
