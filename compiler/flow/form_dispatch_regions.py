@@ -15,7 +15,7 @@ of a tensor come before a region that updates it in place. Stores to globals com
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from graphlib import TopologicalSorter
 from math import inf
 from typing import Final
@@ -55,7 +55,7 @@ def run(module: Module, options: Options) -> None:
         blocks = op.regions[0].blocks
         _copy_free(blocks)
         for block in blocks:
-            _form(block, large, options.widening_dots)
+            _form(block, large, options.widened_by_dots)
 
 
 def _copy_free(blocks: list[Block]) -> None:
@@ -84,12 +84,12 @@ def _copied(value: Value, user: Operation, copies: dict[Value, Value]) -> Value:
     return copies[value]
 
 
-def _form(block: Block, large: float, widens: bool) -> None:
+def _form(block: Block, large: float, widened: Collection[str]) -> None:
     _refuse_wide(block)
     _sink_stores(block)
     _place_splats(block)
     order = {op: index for index, op in enumerate(block)}
-    grouping, behind = Grouping(order, large, widens), _behind_heroes(block)
+    grouping, behind = Grouping(order, large, widened), _behind_heroes(block)
     for op in reversed(list(block)[:-1]):
         if not isinstance(op, OUTSIDE) and not is_sink(op):
             _place(op, grouping, op in behind)

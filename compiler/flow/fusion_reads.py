@@ -80,11 +80,6 @@ def _is_of_sizes(op: Operation, depth: int = 4) -> bool:
     )
 
 
-def widens(op: Operation | None) -> bool:
-    """Whether an op gives the f32 numbers of the bits of floats of 16 bits."""
-    return op is not None and op.name in WIDENING
-
-
 def narrows(op: Operation) -> bool:
     """Whether an op rounds f32 to a narrow type, or gives its bits, so that its result takes no more memory."""
     return op.name.startswith(("flow.round_to_", "flow.encode_"))
