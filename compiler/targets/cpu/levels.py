@@ -77,7 +77,7 @@ LEVELS: Final[dict[str, Level]] = {
         Level("x86-64-v3", "x86-64", _X86, "x86-64-v3", "", 8, registers=16, unrolled=4, copies=4, asks=True,
               prefetches=True, prefers_panels=True, byte_products="pairs"),
         Level("x86-64-v2", "x86-64", _X86, "x86-64-v2", "", 4, fused=False, registers=16, copies=4, asks=True,
-              prefetches=True, halves=False, byte_products="pairs"),
+              prefetches=True, prefers_panels=True, halves=False, byte_products="pairs"),
         Level("aarch64-dotprod", "aarch64", _ARM, "generic", "+neon,+dotprod", 4, byte_products="dotprod",
               base="aarch64"),
         Level("aarch64", "aarch64", _ARM, "generic", "+neon", 4),
