@@ -3,6 +3,7 @@
 NumPy is the oracle. The sign and the payload of a NaN are open.
 """
 
+from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
 
@@ -21,15 +22,9 @@ Array = np.ndarray[Any, Any]
 
 
 def run(text: str, level: str, *arguments: Array) -> list[Array]:
-    """The results of a program on a level; skips the test if no device runs it."""
-    with ExitStack() as stack:
-        if LEVELS[level].architecture != "x86-64":
-            need_emulator()
-            stack.enter_context(emulated())
-        elif not any(level in info.features for info in devices_of(load_driver("cpu"))):
-            pytest.skip(f"the processor does not run {level}")
-        module = compiler.compile(text, targets=["cpu"], target_cpu=level)
-        device = stack.enter_context(open_cpu())
+    """The results of a program on a level."""
+    module = compiler.compile(text, targets=["cpu"], target_cpu=level)
+    with open_cpu(threads=1) as device:
         found = vm.load(module, device=device).main(*arguments)
         return [np.array(one) for one in (found if isinstance(found, tuple) else (found,))]
 
@@ -70,9 +65,17 @@ def hard_numbers() -> Array:
     return found.astype(np.uint32).view(np.float32)
 
 
-@pytest.fixture(params=[name for name, level in LEVELS.items() if not level.base])
-def level(request: Any) -> str:
-    return str(request.param)
+@pytest.fixture(scope="module", params=[name for name, level in LEVELS.items() if not level.base])
+def level(request: Any) -> Iterator[str]:
+    """A level, with a device that runs it; skips the tests if there is none."""
+    name = str(request.param)
+    with ExitStack() as stack:
+        if LEVELS[name].architecture != "x86-64":
+            need_emulator()
+            stack.enter_context(emulated())
+        elif not any(name in info.features for info in devices_of(load_driver("cpu"))):
+            pytest.skip(f"the processor does not run {name}")
+        yield name
 
 
 def test_every_half_as_a_number(level: str) -> None:
@@ -104,6 +107,7 @@ def test_a_chain_rounds_behind_each_op(level: str) -> None:
         same(got, x * y + y - x)
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("rows", [1, 3, 6, 16, 40])
 def test_products_widen_their_operands(level: str, rows: int, turned: bool) -> None:
