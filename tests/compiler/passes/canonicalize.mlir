@@ -63,26 +63,22 @@
 }) : () -> ()
 // -----
 // passes: canonicalize
-// Done twice: nothing. A selection that is decided.
+// A selection that is decided.
 "builtin.module"() ({
-  "func.func"() <{function_type = (tensor<4xf32>, tensor<4xf32>, tensor<4xi1>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xi1>), sym_name = "main"}> ({
+  "func.func"() <{function_type = (tensor<4xf32>, tensor<4xf32>, tensor<4xi1>) -> (tensor<4xf32>, tensor<4xf32>), sym_name = "main"}> ({
   ^bb0(%x: tensor<4xf32>, %y: tensor<4xf32>, %p: tensor<4xi1>):
-    %0 = "stablehlo.negate"(%x) : (tensor<4xf32>) -> tensor<4xf32>
-    %1 = "stablehlo.negate"(%0) : (tensor<4xf32>) -> tensor<4xf32>
-    %2 = "stablehlo.not"(%p) : (tensor<4xi1>) -> tensor<4xi1>
-    %3 = "stablehlo.not"(%2) : (tensor<4xi1>) -> tensor<4xi1>
     %f = "stablehlo.constant"() <{value = dense<false> : tensor<i1>}> : () -> tensor<i1>
-    %4 = "stablehlo.select"(%f, %x, %y) : (tensor<i1>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-    %5 = "stablehlo.select"(%p, %1, %x) : (tensor<4xi1>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-    %6 = "stablehlo.convert"(%5) : (tensor<4xf32>) -> tensor<4xf32>
-    "func.return"(%4, %6, %3) : (tensor<4xf32>, tensor<4xf32>, tensor<4xi1>) -> ()
+    %0 = "stablehlo.select"(%f, %x, %y) : (tensor<i1>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    %1 = "stablehlo.select"(%p, %x, %x) : (tensor<4xi1>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    %2 = "stablehlo.convert"(%1) : (tensor<4xf32>) -> tensor<4xf32>
+    "func.return"(%0, %2) : (tensor<4xf32>, tensor<4xf32>) -> ()
   }) : () -> ()
 }) : () -> ()
 // =====
 "builtin.module"() ({
-  "func.func"() <{function_type = (tensor<4xf32>, tensor<4xf32>, tensor<4xi1>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xi1>), sym_name = "main"}> ({
+  "func.func"() <{function_type = (tensor<4xf32>, tensor<4xf32>, tensor<4xi1>) -> (tensor<4xf32>, tensor<4xf32>), sym_name = "main"}> ({
   ^bb0(%0: tensor<4xf32>, %1: tensor<4xf32>, %2: tensor<4xi1>):
-    "func.return"(%1, %0, %2) : (tensor<4xf32>, tensor<4xf32>, tensor<4xi1>) -> ()
+    "func.return"(%1, %0) : (tensor<4xf32>, tensor<4xf32>) -> ()
   }) : () -> ()
 }) : () -> ()
 // -----
