@@ -76,9 +76,7 @@ def structure(op: Operation, without: str = "") -> Hashable:
     return _shape(op, properties, {})
 
 
-def _shape(
-    op: Operation, properties: Mapping[str, Attribute], names: dict[Value | Block, int]
-) -> tuple[Hashable, ...]:
+def _shape(op: Operation, properties: Mapping[str, Attribute], names: dict[Value | Block, int]) -> tuple[Hashable, ...]:
     """The op without its operands; `names`: numbers of the values and blocks of the regions around it."""
     types = tuple(result.type for result in op.results)
     regions = tuple(_region_key(region, names) for region in op.regions)
