@@ -91,6 +91,39 @@ class Output:
     window: DynamicUpdateSlice | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows that ops compute. `count`: their number; `results`: the values that are written."""
+
+    ops: Sequence[Operation]
+    count: Size
+    results: Sequence[Value]
+
+    def length_of(self, value: Value) -> Size:
+        """Elements per row of a value."""
+        return elements(value) // self.count
+
+    @property
+    def passes(self) -> list[list[Value]]:
+        """The values that each pass over a row reads: the operands of each reduction, then the results."""
+        return [*(list(op.inputs) for op in self.ops if isinstance(op, Reduce)), list(self.results)]
+
+    @property
+    def reduced(self) -> list[Size]:
+        """Elements per row of each reduction."""
+        return [self.length_of(values[0]) for values in self.passes[:-1]]
+
+    @property
+    def lengths(self) -> list[Size]:
+        """Elements per row of each reduction and of each result."""
+        return [*self.reduced, *map(self.length_of, self.results)]
+
+    @property
+    def length(self) -> Size:
+        """The greatest of `lengths`."""
+        return reduce(dim_max, self.lengths)
+
+
 @dataclass(frozen=True)
 class Body:
     """The computation of an entry.
@@ -160,10 +193,10 @@ class Body:
         return largest
 
     @cached_property
-    def rows(self) -> Size:
-        """Number of rows of a body of kind `rows`."""
+    def rows(self) -> Rows:
+        """The rows of a body of kind `rows`."""
         assert self.hero is not None
-        return elements(self.hero.results[0])
+        return Rows(self.ops, elements(self.hero.results[0]), self.results)
 
     @cached_property
     def extents(self) -> Mapping[str, Size]:
@@ -184,7 +217,7 @@ class Body:
                 sizes = {"b": prod(parts.batch), "m": parts.rows, "n": parts.columns}
                 return {**sizes, "k": reduced(self.attention.product)}
             case "rows":
-                return {"m": self.rows, "k": row_length(self.ops, self.rows, self.results)}
+                return {"m": self.rows.count, "k": self.rows.length}
             case _:
                 return {}
 
@@ -255,17 +288,6 @@ def reduced(hero: Operation) -> Size:
 def count_of(value: Value) -> Size:
     """Number of elements in memory, padding included."""
     return prod(stored_shape(value))
-
-
-def row_lengths(ops: Sequence[Operation], rows: Size, results: Sequence[Value]) -> list[Size]:
-    """Elements per row of each reduction and of each result."""
-    inputs = [op.inputs[0] for op in ops if isinstance(op, Reduce)]
-    return [elements(value) // rows for value in (*inputs, *results)]
-
-
-def row_length(ops: Sequence[Operation], rows: Size, results: Sequence[Value]) -> Size:
-    """The greatest of `row_lengths`."""
-    return reduce(dim_max, row_lengths(ops, rows, results))
 
 
 def _kind(given: StringAttr | None, ops: Sequence[Operation], outputs: Sequence[Output]) -> str:

@@ -53,7 +53,7 @@ from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
 from orchestrion.compiler.stablehlo.ops.indexing import DynamicSlice, DynamicUpdateSlice
 from orchestrion.compiler.stablehlo.ops.reducers import is_commutative
 
-from .body import Body, Extents, Output, count_of
+from .body import Body, Extents, Output, Rows, count_of
 from .dialect import Return
 from .library import KERNELS
 from .machine import PLAIN, Machine
@@ -192,7 +192,8 @@ class Kernel:
             with b.when(exists):
                 body.padding.emit(self.elemental, schedule.workgroup_size, number, partial(self._store_line, output))
         elif body.dynamic_rows is not None:
-            row = Row(self.elemental, body.ops, body.dynamic_rows.count, number, schedule.workgroup_size)
+            rows = Rows(body.ops, body.dynamic_rows.count, body.results)
+            row = Row(self.elemental, rows, number, schedule.workgroup_size)
             with b.when(exists):
                 row.emit([(one.value, self._storing(one)) for one in body.outputs], b.const(True, "i1"))
         else:

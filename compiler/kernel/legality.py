@@ -33,7 +33,7 @@ from orchestrion.compiler.stablehlo.ops.base import dtype_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 from orchestrion.schema.dtypes import FLOAT
 
-from .body import Body, Extents, count_of, row_lengths
+from .body import Body, Extents, count_of
 from .dialect import VECTOR_LANES
 from .library import KERNELS
 from .machine import MAX_SHARED_BYTES, Machine
@@ -174,7 +174,7 @@ def _reduction(body: Body, schedule: Schedule, machine: Machine) -> Iterator[str
 def _loop_iterations(body: Body, schedule: Schedule, machine: Machine) -> int:
     """Upper bound of the iterations of all loops of an invocation, if several loops run one after the other; else 0."""
     if body.kind == "rows":
-        return row_iterations(body.ops, body.rows, body.results, schedule.lanes, machine)
+        return row_iterations(body.rows, schedule.lanes, machine)
     size = schedule.count("tile", "e")
     return (
         3 * size * loop_iterations(ceildiv(longest(body.extents.get("k", 0), machine), schedule.lanes))
@@ -495,7 +495,7 @@ def _rows(body: Body, schedule: Schedule) -> Iterator[str]:
     used = parts_bytes(body.ops, schedule.lanes)
     if stage is None:
         most = schedule.range_of("k")[1]
-        used = shared_row_bytes(body.ops, body.rows, body.results, schedule.lanes, most)
+        used = shared_row_bytes(body.rows, schedule.lanes, most)
     if used > MAX_SHARED_BYTES:
         yield f"rows take {used} bytes of shared memory; every device has {MAX_SHARED_BYTES}"
     if stage is None:
@@ -503,7 +503,7 @@ def _rows(body: Body, schedule: Schedule) -> Iterator[str]:
     if stage.how != "register" or stage.count:
         yield f"{stage}: rows stay in registers"
         return
-    if any(bounds(length)[0] < 1 for length in row_lengths(body.ops, body.rows, body.results)):
+    if any(bounds(length)[0] < 1 for length in body.rows.lengths):
         yield f"{stage}: rows may be empty"
     most, limit = bounds(body.extents["k"])[1], schedule.range_of("k")[1]
     each = ceildiv(most if limit is None else min(most, limit), schedule.lanes)
