@@ -222,9 +222,14 @@ class Body:
                 return {}
 
     @cached_property
+    def writes_inputs(self) -> bool:
+        """Whether a result is written to the binding of an input."""
+        return any(output.binding in self.inputs.values() for output in self.outputs)
+
+    @cached_property
     def across(self) -> Across | None:
         """How an elementwise body reads an operand across; None if it does not, or writes to an input."""
-        if self.kind != "elementwise" or any(output.binding in self.inputs.values() for output in self.outputs):
+        if self.kind != "elementwise" or self.writes_inputs:
             return None
         if not any(isinstance(op, Transpose | BroadcastInDim) for op in self.ops):
             return None
@@ -238,7 +243,7 @@ class Body:
     @cached_property
     def padding(self) -> PaddedLines | None:
         """The lines of an elementwise body that pads a tensor; None if it does not."""
-        if self.kind != "elementwise" or len(self.outputs) != 1 or self.outputs[0].binding in self.inputs.values():
+        if self.kind != "elementwise" or len(self.outputs) != 1 or self.writes_inputs:
             return None
         return PaddedLines.of(self.outputs[0].value)
 
@@ -252,8 +257,7 @@ class Body:
         """The lines of results of which invocations compute one each; None if there are none, or if the body writes to
         an input.
         """
-        known = self.kind in ("elementwise", "reduction", "contraction")
-        if not known or any(output.binding in self.inputs.values() for output in self.outputs):
+        if self.kind not in ("elementwise", "reduction", "contraction") or self.writes_inputs:
             return None
         return ResultLines.of(self.ops, self.results, [*self.inputs])
 

@@ -280,12 +280,12 @@ class Kernel:
         number = grid_place(b, schedule, count)
         branch = None if schedule.by_workgroups else b.begin_if(is_in_grid(b, schedule, count))
         at = dict(zip((dim for dim, _ in grid), delinearize(b, number, tuple(n for _, n in grid)), strict=True))
-        if (stage := schedule.find("stage", "out")) is not None:
+        if schedule.sums:
             writes = is_in_grid(b, schedule, count)
             if body.attention is not None:
                 AttentionBlock(self.elemental, body.attention, schedule, at, writes).emit(self._finish)
             else:
-                kind = LineDot if copies_lines(dot, schedule) else BLOCKS[stage.how]
+                kind = LineDot if copies_lines(dot, schedule) else BLOCKS[schedule.sums]
                 kind(self.elemental, dot, schedule, at, writes).emit(self._finish)
             return
         extents = Extents.of(dot)

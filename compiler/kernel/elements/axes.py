@@ -22,6 +22,14 @@ from .rules import shape_of
 Side = tuple[Value, Sequence[int]]
 
 
+def first_joined(values: Sequence[Value], axes: Sequence[int]) -> int:
+    """The first of the last axes, of some, that are one axis in every value."""
+    for outer, inner in pairwise(reversed(axes)):
+        if not all(is_one_axis(value, inner, outer) for value in values):
+            return outer
+    return axes[0]
+
+
 class Axes:
     """Reduced axes in groups. `sizes`: the elements of each group."""
 

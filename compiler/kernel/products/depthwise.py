@@ -88,12 +88,6 @@ class Lines:
         return self.spans[0] * self.width * schedule.local("b")
 
 
-def lines_of(dot: DotGeneral, schedule: Schedule) -> Lines | None:
-    """The lines that a schedule computes; None if it computes other tiles."""
-    stage = schedule.find("stage", "out")
-    return Lines.of(dot) if stage is not None and stage.how == "windows" else None
-
-
 def image_of(dot: DotGeneral) -> Value:
     """The image whose windows are the left operand of a dot, without padding."""
     image = dot.lhs

@@ -61,8 +61,8 @@ def _vector_reduction(b: KernelBuilder, dot: DotGeneral, places: Sequence[Index]
     zeros = [b.vector([b.const(0, element_of(dot.out))] * lanes)] * (len(places) // lanes)
 
     def factors(reduced: Sequence[Value]) -> Scalars:
-        xs = yield from together(row.left(reduced) for row in rows)
-        ys = yield from together(column.right(reduced) for column in columns)
+        xs = yield from together(row.of(0, reduced) for row in rows)
+        ys = yield from together(column.of(1, reduced) for column in columns)
         return [*xs, *(b.vector(ys[at : at + lanes]) for at in range(0, len(ys), lanes))]
 
     return vector_sums(b, rows[0].axes.sizes, len(rows), zeros, factors)

@@ -145,7 +145,7 @@ class StagedNest(Nest):
             if last is not None:
                 position = b.op("minimum", position, last)
             reduced = (*outer, *delinearize(b, position, self.reduction.sizes[level:]))
-            values += yield from factors.left(reduced) if operand.left else factors.right(reduced)
+            values += yield from factors.of(0 if operand.left else 1, reduced)
         return values
 
     def _products(self, count: Value, start: Sequence[Value]) -> Scalars:

@@ -136,8 +136,7 @@ def _products(dot: DotGeneral, parts: int) -> Tensor:
 
 def _streams(func: Func, made_for: KernelTarget, program: hl_seq.Program) -> bool:
     """Whether the schedule of a function streams a matrix."""
-    step = made_for.choose(Body.of_function(func, ()), program.machine_name).schedule.find("stage", "out")
-    return step is not None and step.how == "stream"
+    return made_for.choose(Body.of_function(func, ()), program.machine_name).schedule.sums == "stream"
 
 
 def _executable(func: Func, origin: Executable, names: Names, made: dict[str, str], wish: str) -> str:
