@@ -70,6 +70,11 @@ class Extents:
         return cls(shape[:first], shape[first:second], shape[second:])
 
     @property
+    def sizes(self) -> dict[str, Size]:
+        """Dimension -> extent, for those of the result."""
+        return {"b": prod(self.batch), "m": self.rows, "n": self.columns}
+
+    @property
     def rows(self) -> Size:
         """Number of rows of a matrix of the result."""
         return prod(self.left)
@@ -209,13 +214,10 @@ class Body:
                 assert hero is not None
                 found = {"e": self.largest_result, "k": reduced(hero)}
                 if isinstance(hero, DotGeneral) and self.has_one_size:
-                    parts = Extents.of(hero)
-                    found |= {"b": prod(parts.batch), "m": parts.rows, "n": parts.columns}
+                    found |= Extents.of(hero).sizes
                 return found
             case _ if self.attention is not None:
-                parts = Extents.of(self.attention.product)
-                sizes = {"b": prod(parts.batch), "m": parts.rows, "n": parts.columns}
-                return {**sizes, "k": reduced(self.attention.product)}
+                return Extents.of(self.attention.product).sizes | {"k": reduced(self.attention.product)}
             case "rows":
                 return {"m": self.rows.count, "k": self.rows.length}
             case _:

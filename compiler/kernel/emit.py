@@ -6,7 +6,7 @@ computes all results of its tile before it writes the first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -60,8 +60,6 @@ from .machine import PLAIN, Machine
 from .reduction_limits import longest
 from .schedule import Schedule, Step
 
-#: a function that writes elements of an output at some places
-_Store = Callable[[Sequence[Index], Sequence[Value]], None]
 #: the schedule by which an invocation computes one element of each result
 THREAD = Schedule.of(Step("bind", "grid", "invocation", 64))
 
@@ -125,7 +123,7 @@ class Kernel:
             bindings = {output.value: self.binding(output) for output in body.outputs}
             KERNELS[body.kind].emit(self.elemental, body.hero, bindings)
         elif body.kind == "rows":
-            outputs = [(output.value, self._storing(output)) for output in body.outputs]
+            outputs = [(output.value, partial(self.store, output)) for output in body.outputs]
             emit_rows(self.elemental, body, schedule, outputs)
         elif is_tiled_dot(schedule):
             self._tile_of_dot()
@@ -149,9 +147,6 @@ class Kernel:
             starts = self.elemental.run(starts_of(b, output.window))
             places = [at.at(shape_of(output.window.out), moved(b, starts, at)) for at in places]
         store(b, values, self.binding(output), [at.linear for at in places])
-
-    def _storing(self, output: Output) -> _Store:
-        return lambda places, values: self.store(output, places, values)
 
     def _store_line(self, output: Output, position: Value, value: Value) -> None:
         store(self.builder, [value], self.binding(output), [position])
@@ -195,7 +190,7 @@ class Kernel:
             rows = Rows(body.ops, body.dynamic_rows.count, body.results)
             row = Row(self.elemental, rows, number, schedule.workgroup_size)
             with b.when(exists):
-                row.emit([(one.value, self._storing(one)) for one in body.outputs], b.const(True, "i1"))
+                row.emit([(one.value, partial(self.store, one)) for one in body.outputs], b.const(True, "i1"))
         else:
             assert body.lines is not None
             at, is_inside = body.lines.place(b, schedule, number)

@@ -126,7 +126,7 @@ def bounded_per_iteration(sizes: tuple[int, ...], wanted: int, machine: Machine)
     """
     per_iteration = wanted if _is_cut(sizes, wanted) else 1
     while per_iteration <= BLOCK:
-        if _nest_iterations(_cut_sizes(sizes, per_iteration)) <= max_loop_iterations(machine):
+        if nest_iterations(_cut_sizes(sizes, per_iteration)) <= max_loop_iterations(machine):
             return per_iteration
         per_iteration *= 2
     return None
@@ -158,7 +158,7 @@ def _cut(b: KernelBuilder, reduction: Reduction, per_iteration: int) -> Reductio
     )
 
 
-def _nest_iterations(sizes: tuple[int, ...]) -> int:
+def nest_iterations(sizes: tuple[int, ...]) -> int:
     """Upper bound of the iterations of a loop per axis, all together. Each exit counts as an iteration."""
     total = 0
     for level in reversed(range(len(sizes))):
@@ -180,10 +180,6 @@ class Nest:
 
     builder: KernelBuilder
     reduction: Reduction
-
-    def iterations(self) -> int:
-        """Upper bound of the iterations of all loops together. Each exit counts as an iteration."""
-        return _nest_iterations(numbers(self.reduction.sizes))
 
     def _inside(self, level: int) -> int:
         """Elements along this axis and all inner axes."""

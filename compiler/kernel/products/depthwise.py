@@ -241,7 +241,7 @@ class DepthwiseDot(DotBlock):
             for (u, v), weight in weights.items():
                 for number in range(self.results):
                     x = self._known(starts[u], left, number * lines.strides[1] + v * lines.dilations[1])
-                    sums[number] = self._added(x, weight, sums[number])
+                    sums[number] = b.add_product(x, weight, sums[number])
             at = b.index(first)
             columns = [b.op("add", at, b.index(number)) for number in range(self.results)]
             shape = shape_of(self.dot.out)
@@ -260,9 +260,3 @@ class DepthwiseDot(DotBlock):
             found = b.load_shared(self.ring, at)
             b.memo.set((self.ring, at), found)
         return found
-
-    def _added(self, x: Value, weight: Value, total: Value) -> Value:
-        b = self.builder
-        if b.has_multiply_add(self.dtype):
-            return b.multiply_add(x, weight, total)
-        return b.op("add", total, b.op("multiply", x, weight))

@@ -9,6 +9,7 @@ and no slice reaches into the next block.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from math import prod
 
 from orchestrion.compiler.flow.structure import fastest_axis
@@ -127,7 +128,7 @@ class StagedNest(Nest):
         if last is not None:
             left = b.op("minimum", b.op("subtract", end, loop.index), b.index(depth))
             count = b.op("convert", left, to="ui32")
-        return b.end_loop(loop, (yield from self._products(count, loop.carried)))
+        return b.end_loop(loop, self._products(count, loop.carried))
 
     def _fills_slices(self, level: int) -> bool:
         """Whether each block of an axis ends at the end of a slice."""
@@ -148,7 +149,7 @@ class StagedNest(Nest):
             values += yield from factors.of(0 if operand.left else 1, reduced)
         return values
 
-    def _products(self, count: Value, start: Sequence[Value]) -> Scalars:
+    def _products(self, count: Value, start: Sequence[Value]) -> list[Value]:
         """Adds the products of the first `count` places of the slices, in order, as many per iteration as the schedule
         unrolls if the slices are whole.
         """
@@ -161,15 +162,8 @@ class StagedNest(Nest):
             place = b.op("add", loop.index, b.word(number))
             xs = left.slice.tile(place, local["m"], schedule.local("m"), schedule.count("tile", "m"))
             ys = right.slice.tile(place, local["n"], schedule.local("n"), schedule.count("tile", "n"))
-            values = yield from self._added(values, [(x, y) for x in xs for y in ys])
+            values = [b.add_product(x, y, z) for (x, y), z in zip(product(xs, ys), values, strict=True)]
         return b.end_loop(loop, values)
-
-    def _added(self, sums: Sequence[Value], factors: Sequence[tuple[Value, Value]]) -> Scalars:
-        """The sums, each with the product of its factors."""
-        b = self.builder
-        if b.has_multiply_add(b.dtype(sums[0])):
-            return [b.multiply_add(x, y, z) for (x, y), z in zip(factors, sums, strict=True)]
-        return (yield from self.reduction.combine(sums, [b.op("multiply", x, y) for x, y in factors]))
 
 
 def can_stage(dot: DotGeneral, machine: Machine) -> bool:
