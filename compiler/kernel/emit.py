@@ -208,7 +208,7 @@ class Kernel:
         in_order = not b.machine.staging or isinstance(hero, Reduce) and not is_commutative(hero.body.block)
         if b.machine.lanes and isinstance(hero, Reduce) and is_free(hero):
             in_order, reduction = False, in_any_order(b, hero, reduction)
-        return hero, at, parts_of(self.elemental, hero, reduction, lanes, in_order, most, beside)
+        return hero, at, parts_of(self.elemental, reduction, lanes, in_order, most, beside)
 
     def _combine(self, hero: Operation, at: Index, parts: Parts) -> None:
         """Combines the parts, and remembers the results of the hero at their place, in one invocation."""

@@ -526,11 +526,11 @@ def choice_problems(body: Body, schedules: list[Schedule]) -> Iterator[str]:
             if step is not None:
                 known[step.dim] = max(known.get(step.dim, 0), step.count + 1)
         for step in schedule.named("assume"):
-            if not _is_known(body, schedule, step, known):
+            if not _is_known(body, step, known):
                 yield f"{step}: smaller dispatches take {schedule}, too"
 
 
-def _is_known(body: Body, schedule: Schedule, step: Step, known: dict[str, int]) -> bool:
+def _is_known(body: Body, step: Step, known: dict[str, int]) -> bool:
     """Whether an assumed least extent is guaranteed. Either earlier schedules take all smaller extents, or another
     dimension that is never larger is guaranteed to be as large.
     """

@@ -27,7 +27,6 @@ from orchestrion.compiler.kernel.reduction_limits import (
 )
 
 from .index import Index, delinearize
-from .rules import element_of
 
 #: a generator that returns several scalars
 Scalars = Generator[tuple[Value, Index], Value, list[Value]]
@@ -47,7 +46,7 @@ class Reduction:
 
     Elements have the row-major order of `sizes`; `element` takes coordinates. `neutral`: values that change nothing
     when combined, None if none are known. `accumulate`: combines values with the element at coordinates, if other ops
-    than those of `combine` and `element` do that. `dtypes`: types of the values if not those of the results. `width`:
+    than those of `combine` and `element` do that. `dtypes`: types of the values, for memory of theirs. `width`:
     elements of a block that one element counts as. `is_exact`: nothing is rounded, so long reductions need no blocks.
     """
 
@@ -60,10 +59,6 @@ class Reduction:
     dtypes: Sequence[str] = ()
     is_exact: bool = False
     width: int = 1
-
-    def types(self, results: Sequence[Value]) -> Sequence[str]:
-        """The types of the values that are combined, of a reduction with these results."""
-        return self.dtypes or [element_of(result) for result in results]
 
     @property
     def count(self) -> Size:

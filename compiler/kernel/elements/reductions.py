@@ -44,6 +44,7 @@ def reduction_of_reduce(b: KernelBuilder, op: Reduce, at: Index) -> Reduction:
         element,
         lambda x, y: instance(b, op.body, [*x, *y]),
         _neutral(b, op),
+        dtypes=[element_of(result) for result in op.results],
     )
 
 
@@ -101,7 +102,7 @@ class Factors:
         self.builder = b
         self.at = at
         self.dtype = element_of(op.out)
-        self.axes = axes or Axes.of_dot(op)
+        self.axes = axes or Axes(op.sides)
         #: operands with their index maps
         self.sides = list(zip(op.operands, structure_of(op).reads, strict=True))
 
@@ -135,7 +136,8 @@ def sums_of_products(
         return [b.multiply_add(x, y, z) for (x, y), z in zip(found, values, strict=True)]
 
     fused = b.has_multiply_add(b.dtype(zeros[0]))
-    return Reduction(sizes, start, element, combine, zeros, accumulate if fused else None)
+    dtypes = [b.dtype(zero) for zero in zeros]
+    return Reduction(sizes, start, element, combine, zeros, accumulate if fused else None, dtypes)
 
 
 def reduction_of_dot(b: KernelBuilder, op: DotGeneral, at: Index, axes: Axes | None = None) -> Reduction:

@@ -146,8 +146,9 @@ class BytePanelDot(WordPanelDot):
         loop = b.begin_loop(b.word(0), count, b.word(1), start)
         ys = [b.load_shared_lanes(right.array, right.at(at, loop.index), lanes) for at in vectors]
         xs = [b.load_shared(left.array, left.at(row, loop.index)) for row in rows]
-        factors = zip(((b.vector([x] * lanes), y) for x in xs for y in ys), loop.carried, strict=True)
-        found = [b.multiply_add_words(MultiplyAddBytes, *pair, z) for pair, z in factors]
+        factors = [(b.vector([x] * lanes), y) for x in xs for y in ys]
+        terms = zip(factors, loop.carried, strict=True)
+        found = [b.multiply_add_words(MultiplyAddBytes, *pair, z) for pair, z in terms]
         for value, at in zip(b.end_loop(loop, found), places, strict=True):
             b.store_shared_lanes(value, self.block, at)
 

@@ -74,7 +74,7 @@ def contracted(dot: DotGeneral) -> Shape:
     """The sizes of the contracted axes, of which those that are contiguous in both operands count as one. An axis that
     joins others counts as two: the units, and the places of a unit (`joined_axes.py`).
     """
-    return units_of(dot) or Axes.of_dot(dot).sizes
+    return units_of(dot) or Axes(dot.sides).sizes
 
 
 def vector_dimension(schedule: Schedule) -> str:

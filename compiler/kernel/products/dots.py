@@ -33,7 +33,7 @@ def reduced_tile(
 
 def scalar_reduction(b: KernelBuilder, dot: DotGeneral, places: Sequence[Index]) -> Reduction:
     """The reductions of these results, side by side."""
-    axes = Axes.of_dot(dot)
+    axes = Axes(dot.sides)
     reductions = [reduction_of_dot(b, dot, place, axes) for place in places]
 
     def combine(x: Sequence[Value], y: Sequence[Value]) -> Scalars:
@@ -55,7 +55,7 @@ def scalar_reduction(b: KernelBuilder, dot: DotGeneral, places: Sequence[Index])
 
 def _vector_reduction(b: KernelBuilder, dot: DotGeneral, places: Sequence[Index], count: int, lanes: int) -> Reduction:
     """The same with vectors: each value holds `lanes` results of a row. `count`: columns of the tile."""
-    axes = Axes.of_dot(dot)
+    axes = Axes(dot.sides)
     rows = [Factors(b, dot, place, axes) for place in places[::count]]
     columns = [Factors(b, dot, place, axes) for place in places[:count]]
     zeros = [b.vector([b.const(0, element_of(dot.out))] * lanes)] * (len(places) // lanes)

@@ -88,7 +88,7 @@ class Operand:
         extent = extents.rows if left else extents.columns
         first, ragged = b.op("multiply", number, b.index(slice.size)), extent % slice.size != 0
         of_batch, zero = delinearize(b, batch, extents.batch), b.index(0)
-        share, axes = [], Axes.of_dot(dot)
+        share, axes = [], Axes(dot.sides)
         for row, place, where in slice.fetched(fastest_axis(operand) in contract):
             position = b.op("add", first, row)
             position = b.op("minimum", position, b.index(extent - 1)) if ragged else position
@@ -172,7 +172,7 @@ def can_stage(dot: DotGeneral, machine: Machine) -> bool:
     """
     if not dot.dimensions.lhs_contract:
         return False
-    sizes = Axes.of_dot(dot).sizes
+    sizes = Axes(dot.sides).sizes
     if is_dynamic(prod(sizes)) or not 1 <= prod(sizes) <= max_loop_iterations(machine) // 2:
         return False
     return bounded_per_iteration(numbers(sizes), 1, machine) is not None

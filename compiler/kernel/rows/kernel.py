@@ -123,7 +123,7 @@ class Row(ElementalCode):
         filling = replace(reduction, sizes=(count,), element=lambda at: self._element(reduction, fills, at[0]))
         most = ceildiv(longest(count, b.machine), self.lanes)
         in_order = not is_commutative(op.body.block)
-        parts = parts_of(self.elemental, op, filling if fills else reduction, self.lanes, in_order, most)
+        parts = parts_of(self.elemental, filling if fills else reduction, self.lanes, in_order, most)
         for value in fills:
             self._keep(value)
         return self.elemental.run(parts.total())

@@ -113,7 +113,7 @@ class RegisterRow(Row):
         if self.lanes == 1:
             return self._share_of(op, reduction, self.elemental.run(reduction.start()))
         values = self._share_of(op, reduction, [])
-        shared = [b.shared(self.lanes, dtype) for dtype in reduction.types(op.results)]
+        shared = [b.shared(self.lanes, dtype) for dtype in reduction.dtypes]
         store_part(self.elemental, values, shared, self.local)
         b.barrier()
         self.barriers += 1
