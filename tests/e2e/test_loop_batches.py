@@ -24,9 +24,9 @@ from orchestrion.vm.errors import Cancelled, DeadlineExceeded, FuelExhausted
 
 F = np.float32
 RANDOM = np.random.default_rng(0)
-#: a matrix that keeps the length of vectors, and a vector
-MATRIX = np.linalg.qr(RANDOM.normal(size=(256, 256)))[0].astype(F)
 VECTOR = RANDOM.normal(size=256).astype(F)
+#: a matrix that keeps the length of vectors: a reflection, then a rotation of the axes
+MATRIX = np.roll(np.eye(256) - 2 * np.outer(VECTOR, VECTOR) / (VECTOR @ VECTOR), 1, axis=0).astype(F)
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ ALONE = os.environ.get("ORCHESTRION_MUTANT", "")
 #: the corpus is dealt to so many tests, so that they can run side by side
 SHARDS = 4
 #: and the mutants of each module to so many, one of which runs every day
-PARTS = 4
+PARTS = 8
 #: seconds for a mutant on average, and for a process to start
 EACH, START = 0.25, 60.0
 
