@@ -42,6 +42,7 @@ def test_examples_give_the_bits_of_the_device_cpu(
     same_bits(program(*inputs(name)), wanted(name))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("command", [("clang", *STRICT), ("g++", *PLUS_PLUS)], ids=["clang", "g++"])
 @pytest.mark.parametrize("name", ["mlp", "spectral_norm"])
 def test_other_compilers_have_nothing_to_say(name: str, command: tuple[str, ...], tmp_path: Path) -> None:
@@ -77,6 +78,7 @@ def test_an_object_file_needs_no_library(name: str, compiler: str, flags: tuple[
     assert all(line.split()[-1].startswith(f"{name}_") for line in defined.stdout.splitlines())
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_packed_panels_give_the_bits_of_the_device_cpu(compiler: str, tmp_path: Path) -> None:
     need(compiler)
@@ -85,6 +87,7 @@ def test_packed_panels_give_the_bits_of_the_device_cpu(compiler: str, tmp_path: 
     same_bits(got, on_device(PRODUCT, *factors(), target="cpu"))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("flags", [("-O2",), NATIVE, ("-O1", "-fsanitize=undefined", "-fno-sanitize-recover=all")])
 @pytest.mark.parametrize("dtype", ["i32", "ui32", "i64"])
 def test_products_of_integers_wrap(dtype: str, flags: tuple[str, ...], tmp_path: Path) -> None:
@@ -454,6 +457,7 @@ ROUNDING: dict[str, Callable[[Array], Array]] = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
 @pytest.mark.parametrize(("compiled_by", "run_by"), [("gcc", ""), ("s390x-linux-gnu-gcc", "qemu-s390x")])
 def test_functions_without_a_library_round_as_they_must(
