@@ -23,7 +23,8 @@ from orchestrion import compiler
 Check = Callable[[Any, list[Any]], None]
 LoadOn = Callable[..., Any]
 ALL = os.environ.get("ORCHESTRION_REAL_PROGRAMS") == "all"
-SANITIZE = ("-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+#: with optimisation gcc takes four times as long, and sanitizers see less
+SANITIZE = ("-O0", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 NATIVE = ("-O1", "-march=native")
 #: what builds a program whose results have the bits of the device cpu
 BUILDS: dict[str, tuple[str, ...]] = {

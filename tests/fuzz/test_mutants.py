@@ -15,6 +15,7 @@ from pathlib import Path
 import mutants
 import mutate
 import pytest
+from everyday import of_the_day
 
 from orchestrion.schema import writer
 
@@ -23,7 +24,7 @@ ALONE = os.environ.get("ORCHESTRION_MUTANT", "")
 #: the corpus is dealt to so many tests, so that they can run side by side
 SHARDS = 4
 #: and the mutants of each module to so many, one of which runs every day
-PARTS = 8
+PARTS = 4
 #: seconds for a mutant on average, and for a process to start
 EACH, START = 0.25, 60.0
 
@@ -65,8 +66,15 @@ def test_one(corpus: dict[str, writer.Module]) -> None:
 @pytest.mark.sampled
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("shard", range(SHARDS))
-def test_mutants(corpus: dict[str, writer.Module], corpus_file: Path, tmp_path: Path, shard: int, part: int) -> None:
-    count = -(-COUNT // len(corpus) // PARTS)
+def test_mutants(
+    corpus: dict[str, writer.Module],
+    corpus_file: Path,
+    tmp_path: Path,
+    shard: int,
+    part: int,
+    pytestconfig: pytest.Config,
+) -> None:
+    count = len(of_the_day(pytestconfig, range(-(-COUNT // len(corpus) // PARTS)), 3))
     names = list(corpus)[shard::SHARDS]
     outcomes: Counter[str] = Counter()
     problems = []
