@@ -184,9 +184,7 @@ program @p profile "reference" features [int8] {
 }"""
 
 
-def test_rows_that_were_forged_are_listed_or_refused(
-    reader: Path, tmp_path: Path, pytestconfig: pytest.Config
-) -> None:
+def test_rows_that_were_forged_are_listed_or_refused(reader: Path, tmp_path: Path, pytestconfig: pytest.Config) -> None:
     """Each number of each row, at its bounds and behind them."""
     module = assemble(FULL)
     tables = _Tables(module)
