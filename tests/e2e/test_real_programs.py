@@ -38,7 +38,14 @@ def is_quick(program: RealProgram, device: str) -> bool:
     return program.name in SAMPLE if device in PHONES else device in QUICK_DEVICES or not program.many_kernels
 
 
-CELLS = [(program, device) for program in PROGRAMS for device in DEVICES if ALL or is_quick(program, device)]
+#: the longest one, which has the ops of `resnet18` and of `convnet_gradient`
+LONGEST = "resnet18_gradient"
+CELLS = [
+    pytest.param(program, device, id=f"{program.name}-{device}", marks=[pytest.mark.long] * (program.name == LONGEST))
+    for program in PROGRAMS
+    for device in DEVICES
+    if ALL or is_quick(program, device)
+]
 
 
 @functools.lru_cache(maxsize=2)
@@ -53,12 +60,12 @@ def compiled(program: RealProgram, *devices: str) -> tuple[bytes, Sequence[Any],
 
 
 @pytest.mark.sampled
-@pytest.mark.parametrize(("program", "device"), CELLS, ids=[f"{program.name}-{device}" for program, device in CELLS])
+@pytest.mark.parametrize(("program", "device"), CELLS)
 def test_real_program(program: RealProgram, device: str, load_on: LoadOn, pytestconfig: pytest.Config) -> None:
-    """A call is one submission unless a predicate is read on the way. All devices have one module, and where each
-    program runs on one of them, each fourth program has one for all.
+    """A call is one submission unless a predicate is read on the way. All devices have one module; where each program
+    runs on one of them, so do only those of the sample.
     """
-    alone = is_everyday(pytestconfig) and PROGRAMS.index(program) % 4
+    alone = is_everyday(pytestconfig) and program.name not in SAMPLE
     module, arguments, wanted = compiled(program, device) if alone else compiled(program)
     loaded = load_on(module, device)
     _compare(program, device, loaded.main(*jax.tree.leaves(arguments)), wanted)
