@@ -24,7 +24,7 @@ ALL = os.environ.get("ORCHESTRION_REAL_PROGRAMS") == "all"
 MANY_KERNELS = re.compile(r"bits_(philox|threefry)_(?!uint32)\w+|random_\w+|convolutional_training_step")
 
 
-@pytest.mark.sampled(every=5)
+@pytest.mark.sampled(every=8)
 @pytest.mark.parametrize("device", ["reference", "cpu", "opencl", "vulkan"])
 def test_program(
     case: Any, device: str, module_of: ModuleOf, load_on: LoadOn, check: Check, request: pytest.FixtureRequest

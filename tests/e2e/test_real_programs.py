@@ -59,7 +59,7 @@ def compiled(program: RealProgram, *devices: str) -> tuple[bytes, Sequence[Any],
         return module, arguments, jax.tree.leaves(jitted(*arguments))
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize(("program", "device"), CELLS)
 def test_real_program(program: RealProgram, device: str, load_on: LoadOn, pytestconfig: pytest.Config) -> None:
     """A call is one submission unless a predicate is read on the way. All devices have one module; where each program
