@@ -400,7 +400,7 @@ def texts(module_of: ModuleOf, cases: dict[str, Any], tmp_path_factory: pytest.T
         write(generated(module_of(cases[name]), name), folder)
     write(generated(symbolic(rows, "bx8", "8x16"), "rows"), folder)
     write(generated(symbolic(grown, "bx8"), "grown"), folder)
-    write(generated(with_parameters(tmp_path_factory.mktemp("weights") / "weights.safetensors"), "parameters"), folder)
+    write(generated(with_parameters(tmp_path_factory.mktemp("weights") / "weights.safetensors"), "layers"), folder)
     return folder
 
 
