@@ -18,7 +18,6 @@ from itertools import product
 from math import prod
 from typing import Final
 
-from orchestrion.compiler.flow.fusion_reads import BF16_SHIFT
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import ceildiv, is_dynamic, numbers, typical
 from orchestrion.compiler.kernel.dialect import VECTOR_LANES, HasPairProducts, MultiplyAddPairs, length_of
@@ -39,6 +38,8 @@ FORMS: Final = 1 + PAIR
 _SIGNS, _ONES = 0x80008000, 0x00010001
 #: the upper half of a word
 _UPPER: Final = 0xFFFF0000
+#: bits of an f32 below those of a bf16
+BF16_SHIFT: Final = 16
 #: bits of the fraction of a bf16, and half of the numbers that 16 bits hold
 _FRACTION, _HALF = 7, 1 << 15
 #: least sum of two exponents, as bf16 stores them, of which all products are multiples of the least normal f32: their

@@ -145,10 +145,8 @@ class Body(Accesses):
         return self.code.opaque(type, found) if op.output in self.sizes and not varies else found
 
     def call(self, op: k.Call) -> None:
-        if k.length_of(op.output) > 1:
-            raise CompileError([Diagnostic("native kernels call no functions on vectors", op.loc, op.name)])
         varies = self.forms[op.output].stride is None
-        lanes = self.width if varies else 1
+        lanes = self.width if varies else k.length_of(op.output)
         given = [value for value in op.values if not isinstance(value.defining_op, k.Constant)]
         texts = [f"{type_of(k.dtype_of(v), lanes)} {self.vector(v) if varies else self.scalar(v)}" for v in given]
         type = type_of(k.dtype_of(op.output), lanes)
