@@ -18,7 +18,7 @@ from .builder import Builder
 from .core import Operation, Value
 from .dims import UndecidedError
 from .effects import is_dead
-from .locations import UNKNOWN, Location, fused
+from .locations import UNKNOWN, Location
 from .symbols import SymbolTables
 
 Op = TypeVar("Op", bound=Operation)
@@ -101,11 +101,6 @@ class Rewriter:
         old.replace_by(new)
         if old.defining_op is not None:
             self._worklist[old.defining_op] = None
-
-    def merge(self, op: Operation, into: Operation) -> None:
-        """Replaces an op by an equal one, which then has both source locations."""
-        into.loc = fused(into.loc, op.loc)
-        self.replace(op, into.results)
 
     def erase(self, op: Operation) -> bool:
         """Erases an op with unused results; the ops that define its operands are visited again. Returns True."""
