@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import shader_proposals
+from everyday import of_the_day
 from random_shaders import Grower, generate
 from shader_rules import RULES
 from shader_trials import kind_of, shrink, trial, trials
@@ -36,9 +37,9 @@ def test_every_row_is_grown_and_interpreted() -> None:
     assert {row.name for row in ROWS} <= known
 
 
-def test_accepted_shaders_keep_every_promise() -> None:
+def test_accepted_shaders_keep_every_promise(pytestconfig: pytest.Config) -> None:
     """And they hold every row of the subset, every kind of access, construct and barrier."""
-    report = trials(range(COUNT))
+    report = trials(of_the_day(pytestconfig, range(COUNT), 3))
     assert not report.findings
     assert 0.5 < report.accepted / report.proposed < 0.9
     rows = {row.name for row in ROWS}

@@ -21,7 +21,7 @@ from .accesses import Accesses
 from .by_vectors import fills_registers, from_lane, sums_to_hold, values_from_outside
 from .byte_products import add_byte_products
 from .code import Code, joined, joins
-from .decided import is_decided, none_holds
+from .decided import decided, is_decided
 from .divisors import safe_divisor
 from .forms import Forms
 from .levels import Level
@@ -146,10 +146,8 @@ class Body(Accesses):
         return self.code.opaque(type, found) if op.output in self.sizes and not varies else found
 
     def call(self, op: k.Call) -> None:
-        if k.length_of(op.output) > 1:
-            raise CompileError([Diagnostic("native kernels call no functions on vectors", op.loc, op.name)])
         varies = self.forms[op.output].stride is None
-        lanes = self.width if varies else 1
+        lanes = self.width if varies else k.length_of(op.output)
         given = [value for value in op.values if not isinstance(value.defining_op, k.Constant)]
         texts = [f"{type_of(k.dtype_of(v), lanes)} {self.vector(v) if varies else self.scalar(v)}" for v in given]
         type = type_of(k.dtype_of(op.output), lanes)
@@ -163,7 +161,7 @@ class Body(Accesses):
     def make_vector(self, op: k.Vector) -> None:
         scalars, type = [self.scalar(value) for value in op.values], type_of(k.dtype_of(op.output))
         if len(set(scalars)) == 1:
-            self.names[op.output] = self.spread(scalars[0], type, len(scalars))
+            self.names[op.output] = self.code.spread(scalars[0], type, len(scalars))
             return
         made = "poison"
         for lane, scalar in enumerate(scalars):
@@ -447,11 +445,11 @@ class Body(Accesses):
             return [self.names[output] for output in op.outputs]
 
         def second() -> list[str]:
-            none = none_holds(self.code, op.condition, self.width, self.forms.stride, self.scalar)
+            none = decided(self.code, (op.condition,), False, self.width, self.forms.stride, self.scalar)
             return self.code.either(none, partial(arm, op.no.block), masked, types)
 
-        decided = self.level is not None and self.level.decides and is_decided((op.condition,), self.forms.stride)
-        other = second if decided else masked
+        decides = self.level is not None and self.level.decides and is_decided((op.condition,), self.forms.stride)
+        other = second if decides else masked
         found = self.code.either(self._in_all_lanes((op.condition,)), partial(arm, op.yes.block), other, types)
         self.names.update(zip(op.outputs, found, strict=True))
 

@@ -1,6 +1,6 @@
 """Lines of LLVM IR of one function: names of values, labels, and nodes that join values of two ways."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
@@ -86,6 +86,26 @@ class Code:
         """The vector of some lanes of two vectors of a type, those of `y` behind those of `x`."""
         mask = [f"i32 {lane}" for lane in lanes]
         return self.set(f"shufflevector {type} {x}, {type} {y}, <{len(mask)} x i32> <{', '.join(mask)}>")
+
+    def spread(self, scalar: str, type: str, lanes: int) -> str:
+        """A vector with a scalar in all lanes."""
+        wide = f"<{lanes} x {type}>"
+        one = self.set(f"insertelement {wide} poison, {type} {scalar}, i64 0")
+        return self.set(f"shufflevector {wide} {one}, {wide} poison, <{lanes} x i32> zeroinitializer")
+
+    def in_parts(
+        self, scalar: str, lanes: int, most: int, vectors: Sequence[str], of: Callable[[int, Sequence[str]], str]
+    ) -> str:
+        """The vector that a function gives for vectors of elements of a type, called for parts of up to `most` lanes.
+        `of`: takes a number of lanes, and vectors of so many.
+        """
+        if lanes <= most:
+            return of(lanes, vectors)
+        type, half, parts = f"<{lanes} x {scalar}>", lanes // 2, list[str]()
+        for first in (0, half):
+            given = [self.shuffle(type, vector, range(first, first + half)) for vector in vectors]
+            parts.append(self.in_parts(scalar, half, most, given, of))
+        return self.shuffle(f"<{half} x {scalar}>", parts[0], range(lanes), parts[1])
 
     def together(self, type: str, parts: list[str], lanes: int) -> str:
         """A vector of parts of a type, with as many lanes each."""
