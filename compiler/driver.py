@@ -174,6 +174,12 @@ def _wrong_attribute(key: str, value: str | bytes) -> str | None:
     return problem(key, value)
 
 
+def _widened_by_dots(rows: Sequence[Machine]) -> frozenset[str]:
+    """The narrow types that dots widen themselves on machines of these facts."""
+    found = [row.pair_products for row in rows]
+    return frozenset(name for name, widens in (("bf16", any(found)), ("f16", any(found) and all(found))) if widens)
+
+
 def _job(given: CompileOptions) -> Compilation:
     """The compilation with options of `compile`. Raises ArgumentTypeError if one is unknown or of a wrong type."""
     known = CompileOptions.__annotations__
@@ -437,7 +443,7 @@ class Compilation(Settings):
             parameters=self.parameters is not None,
             schedules=schedules,
             float_sums=all(row.float_sums for row in rows),
-            widening_dots=any(row.pair_products for row in rows),
+            widened_by_dots=_widened_by_dots(rows),
         )
         with collection_paused():
             try:

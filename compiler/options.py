@@ -76,11 +76,12 @@ class Options(Settings):
 
     `recorder`: is notified of decisions, for a placement report. `parameters`: large constants lie outside the module.
     `schedules`: those of a file, which replace chosen ones. `float_sums`: all machines sum integers in f32 at least as
-    fast as in i32. `widening_dots`: a machine multiplies bf16 faster in dots that widen their own operands.
+    fast as in i32. `widened_by_dots`: types that dots widen themselves, since a machine multiplies bf16 faster then, or
+    all machines f16.
     """
 
     recorder: Recorder | None = None
     parameters: bool = False
     schedules: SavedSchedules | None = None
     float_sums: bool = True
-    widening_dots: bool = False
+    widened_by_dots: frozenset[str] = frozenset()

@@ -17,7 +17,7 @@ from orchestrion.compiler.ir.core import Block, Operation, OpResult, Region, Tra
 from orchestrion.compiler.ir.declare import attr, operand, operands, optional, region, result, results
 from orchestrion.compiler.ir.dialect import Dialect, ops_in
 from orchestrion.compiler.ir.types import DialectType, TensorType, Type
-from orchestrion.compiler.stablehlo.ops import flow_ops
+from orchestrion.compiler.stablehlo.ops import elementwise, flow_ops
 from orchestrion.compiler.stablehlo.ops.base import OperandOp
 from orchestrion.compiler.stablehlo.ops.func import Func
 from orchestrion.schema import tensor_shapes
@@ -214,4 +214,6 @@ class Empty(Operation):
             yield f"result {type} has elements"
 
 
-DIALECT = Dialect("flow", ops_in(globals(), vars(scatter), vars(merge), vars(flow_ops)))
+_ELEMENTWISE = [op for name, op in elementwise.OPS.items() if name.startswith("flow.")]
+
+DIALECT = Dialect("flow", [*_ELEMENTWISE, *ops_in(globals(), vars(scatter), vars(merge), vars(flow_ops))])

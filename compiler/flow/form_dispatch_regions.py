@@ -15,7 +15,7 @@ of a tensor come before a region that updates it in place. Stores to globals com
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from graphlib import TopologicalSorter
 from math import inf
 from typing import Final
@@ -37,7 +37,7 @@ from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Concat
 
 from .blocks import code_of
 from .dialect import DispatchRegion, Empty, Splat, Yield
-from .fusion_reads import GENERATORS, HEROES, MOVEMENT, count, elements, is_free, is_in_place
+from .fusion_reads import GENERATORS, HEROES, MOVEMENT, count, elements, is_free, is_in_place, narrows
 from .groups import MAX_BINDINGS, Group, Grouping, is_sink, work_of
 from .row_groups import merge_rows
 from .scatter import Scatter, updated_values
@@ -55,7 +55,7 @@ def run(module: Module, options: Options) -> None:
         blocks = op.regions[0].blocks
         _copy_free(blocks)
         for block in blocks:
-            _form(block, large, options.widening_dots)
+            _form(block, large, options.widened_by_dots)
 
 
 def _copy_free(blocks: list[Block]) -> None:
@@ -84,12 +84,12 @@ def _copied(value: Value, user: Operation, copies: dict[Value, Value]) -> Value:
     return copies[value]
 
 
-def _form(block: Block, large: float, widens: bool) -> None:
+def _form(block: Block, large: float, widened: Collection[str]) -> None:
     _refuse_wide(block)
     _sink_stores(block)
     _place_splats(block)
     order = {op: index for index, op in enumerate(block)}
-    grouping, behind = Grouping(order, large, widens), _behind_heroes(block)
+    grouping, behind = Grouping(order, large, widened), _behind_heroes(block)
     for op in reversed(list(block)[:-1]):
         if not isinstance(op, OUTSIDE) and not is_sink(op):
             _place(op, grouping, op in behind)
@@ -158,7 +158,7 @@ def _is_cheap(op: Operation) -> bool:
         return True
     if isinstance(op, MOVEMENT):
         return not isinstance(op, Concatenate | Gather)
-    if not isinstance(op, Elementwise) or is_expensive(op):
+    if not isinstance(op, Elementwise) or is_expensive(op) or narrows(op):
         return False
     size = elements(op.results[0])
     sources = {value for value in op.operands if value.defining_op is None or not is_free(value.defining_op)}

@@ -14,7 +14,7 @@ from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import typical
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
-from orchestrion.compiler.stablehlo.ops.elementwise import BitcastConvert, Convert, Elementwise
+from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
 from orchestrion.compiler.stablehlo.ops.flow_ops import LineFft, RowSolve, Size
 from orchestrion.compiler.stablehlo.ops.indexing import DynamicSlice, DynamicUpdateSlice, Gather
 from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Concatenate, Constant, Iota, Pad, Reshape
@@ -42,8 +42,8 @@ HEROES: Final = tuple(KIND_OF_HERO)
 GENERATORS: Final = (Constant, Iota, Size)
 #: ops that place elements without computing on them
 MOVEMENT: Final = (*PLACING, Pad, Concatenate, DynamicSlice, DynamicUpdateSlice, Gather)
-#: bits of an f32 below those of a bf16
-BF16_SHIFT: Final = 16
+#: ops from bits of floats of 16 bits, in ui16, to f32 -> the type of those
+WIDENING: Final = {"flow.decode_bf16": "bf16", "flow.decode_f16": "f16"}
 #: an update that leaves fewer elements unchanged is no dispatch of its own and writes them again; see `is_in_place`
 LEAST_KEPT: Final = 1024
 
@@ -80,17 +80,9 @@ def _is_of_sizes(op: Operation, depth: int = 4) -> bool:
     )
 
 
-def widens(op: Operation | None) -> bool:
-    """Whether an op is a step from bits of bf16, in ui16, to f32: the shift of a word, or its bits as a number."""
-    if isinstance(op, BitcastConvert):
-        return str(tensor_of(op.out).element) == "f32" and widens(op.operand_.defining_op)
-    if op is None or op.name != "stablehlo.shift_left":
-        return False
-    word, places = (value.defining_op for value in op.operands)
-    if isinstance(places, BroadcastInDim):
-        places = places.operand_.defining_op
-    is_word = isinstance(word, Convert) and str(tensor_of(word.operand_).element) == "ui16"
-    return is_word and isinstance(places, Constant) and set(places.value.scalars()) == {BF16_SHIFT}
+def narrows(op: Operation) -> bool:
+    """Whether an op rounds f32 to a narrow type, or gives its bits, so that its result takes no more memory."""
+    return op.name.startswith(("flow.round_to_", "flow.encode_"))
 
 
 def is_in_place(op: Operation) -> TypeGuard[Update]:

@@ -28,7 +28,7 @@ from orchestrion.compiler.stablehlo.ops.elementwise import Compare, Elementwise,
 from orchestrion.compiler.stablehlo.ops.flow_ops import LineFft, RowSolve
 from orchestrion.compiler.stablehlo.ops.structural import Concatenate, Pad, Reshape
 
-from .fusion_reads import HEROES, MOVEMENT, ROOT, Path, count, elements, is_free, is_in_place, operand_paths, widens
+from .fusion_reads import HEROES, MOVEMENT, ROOT, WIDENING, Path, count, elements, is_free, is_in_place, operand_paths
 from .layout import storage_bytes
 from .merge import Merge
 from .scatter import Scatter, changes, updated_values
@@ -55,6 +55,8 @@ MAX_LARGE: Final = 3
 #: from this many reads of each element on, the result of an op is put in memory, not fused into a dot: each fused read
 #: tests for the edges, or for the operand that has the element
 MANY_READS: Final[dict[type[Operation], int]] = {Pad: 16, Concatenate: 64}
+#: most reads of each element of f16 by a dot that widens its own left operand; it copies most right operands to panels
+MOST_WIDENED: Final = 16
 
 
 def _size(op: Operation) -> float:
@@ -72,13 +74,13 @@ def is_sink(op: Operation) -> bool:
 
 class Group:
     """Ops of one dispatch. `paths[op]`: path -> number of reads of each result of the op. `large`: bytes above which a
-    constant does not share a buffer with others. `widens`: a dot widens its own operands of bf16.
+    constant does not share a buffer with others. `widened`: the types that dots widen themselves.
     """
 
-    def __init__(self, number: int, root: Operation, large: float = inf, widens: bool = False) -> None:
+    def __init__(self, number: int, root: Operation, large: float = inf, widened: Collection[str] = ()) -> None:
         self.number = number
         self.large = large
-        self.widens = widens
+        self.widened = widened
         self.workload = work_of(root)
         self.paths: dict[Operation, dict[Path, int]] = {}
         self.roots: dict[Operation, None] = {}
@@ -184,11 +186,27 @@ class Group:
             return sum(paths.values()) < MANY_READS[type(op)] * count(op.results[0])
         if isinstance(op, MOVEMENT) or op.name == "stablehlo.convert":
             return True
-        if self.widens and isinstance(self.hero, DotGeneral) and widens(op):
-            return True
-        if sum(paths.values()) <= count(op.results[0]):
+        reads, size = sum(paths.values()), count(op.results[0])
+        if reads <= size or self._widens(op, reads):
             return True
         return not is_expensive(op) and not isinstance(self.hero, DotGeneral | Scatter)
+
+    def _widens(self, op: Operation, reads: int) -> bool:
+        """Whether an op widens an operand of the dot of the group, which does it again for each of `reads` reads, or
+        for each copy to a panel.
+        """
+        type = WIDENING.get(op.name)
+        if type not in self.widened or not isinstance(self.hero, DotGeneral):
+            return False
+        few = reads <= MOST_WIDENED * count(op.results[0])
+        return type == "bf16" or few or _moved_from(self.hero.rhs) is op
+
+
+def _moved_from(value: Value) -> Operation | None:
+    """The op that computes the elements of a value, which others may move."""
+    while isinstance(maker := value.defining_op, MOVEMENT) and len(maker.operands) == 1:
+        value = maker.operands[0]
+    return maker
 
 
 def work_of(root: Operation) -> Size:
@@ -199,14 +217,14 @@ def work_of(root: Operation) -> Size:
 class Grouping:
     """The groups of one block in the order of their creation, and the groups that compute each op.
 
-    `order`: place of each op in the block. Ops must be added from the last to the first. `large`, `widens`: as for
+    `order`: place of each op in the block. Ops must be added from the last to the first. `large`, `widened`: as for
     `Group`.
     """
 
-    def __init__(self, order: Mapping[Operation, int], large: float = inf, widens: bool = False) -> None:
+    def __init__(self, order: Mapping[Operation, int], large: float = inf, widened: Collection[str] = ()) -> None:
         self.order = order
         self.large = large
-        self.widens = widens
+        self.widened = widened
         self.groups: list[Group] = []
         self._of: dict[Operation, list[Group]] = {}
         #: value -> workload -> groups that read it and are not full
@@ -222,7 +240,7 @@ class Grouping:
 
     def start(self, op: Operation) -> Group:
         """Makes a new group with an op as root."""
-        group = Group(len(self.groups), op, self.large, self.widens)
+        group = Group(len(self.groups), op, self.large, self.widened)
         self.groups.append(group)
         self._joined(op, group)
         return group

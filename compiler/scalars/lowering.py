@@ -8,7 +8,7 @@ from typing import TypeVar
 from orchestrion.schema import scalars
 from orchestrion.schema.dtypes import BY_NAME, DType
 
-from . import expand, math, special
+from . import expand, math, narrow_floats, special
 from .emitter import Emitter, UnsupportedScalar
 from .expand import Expansion
 from .math.number import Number
@@ -17,7 +17,7 @@ from .primitives import BY_OP_NAME, KINDS, Primitive
 V = TypeVar("V")
 
 #: the scalar ops that devices share, and those that the compiler expands for all of them
-SCALAR_OPS: dict[str, scalars.ScalarOp] = scalars.BY_NAME | special.ROWS
+SCALAR_OPS: dict[str, scalars.ScalarOp] = scalars.BY_NAME | special.ROWS | narrow_floats.ROWS
 
 
 class LoweringEmitter(Emitter[V]):
@@ -84,5 +84,6 @@ def _result(name: str, types: Sequence[DType], to: str | None) -> DType:
 #: (op, kind of its last operand) -> its expansion
 EXPANSIONS: dict[tuple[str, str], Expansion] = {
     **expand.EXPANSIONS,
+    **narrow_floats.EXPANSIONS,
     **{(function.__name__, "f"): function for function in (*math.FUNCTIONS, *special.FUNCTIONS)},
 }

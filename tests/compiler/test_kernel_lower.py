@@ -13,6 +13,7 @@ from orchestrion.compiler.kernel.elements.elemental import ELEMENT_RULES
 from orchestrion.compiler.kernel.elements.loops import BLOCK, elements_per_iteration
 from orchestrion.compiler.kernel.elements.reductions import HEROES, REDUCTIONS
 from orchestrion.compiler.kernel.machine import Machine, Quirks
+from orchestrion.compiler.scalars import narrow_floats
 from orchestrion.compiler.stablehlo.ops import control_flow, dynamic
 from orchestrion.compiler.stablehlo.ops.chlo import DIALECT as CHLO
 from orchestrion.compiler.stablehlo.ops.dialect import DIALECT
@@ -25,7 +26,9 @@ def test_each_stablehlo_op_has_a_rule() -> None:
     other = {"stablehlo.return", "stablehlo.custom_call", *(op.name for op in ops_in(vars(control_flow)))}
     names = ("convolution", "fft", "reduce_window", "scatter", "select_and_scatter", "sort")
     lowered = {f"stablehlo.{name}" for name in names} | {op.name for op in ops_in(vars(dynamic))}
-    flow = {"flow.set_encoding", "flow.unset_encoding", "flow.windows", "flow.size"}
+    flow = {"flow.set_encoding", "flow.unset_encoding", "flow.windows", "flow.size"} | {
+        f"flow.{name}" for name in narrow_floats.ROWS
+    }
     assert set(ELEMENT_RULES) == set(DIALECT.ops) - other - lowered | set(CHLO.ops) | flow
     assert set(HEROES) == set(REDUCTIONS)
 

@@ -14,7 +14,7 @@ import pytest
 from dots import Dot, check, dots, expected, matmul, panels
 from hypothesis import HealthCheck, given, settings
 from jax import lax
-from stablehlo_text import apply, main, tensor
+from stablehlo_text import main, tensor
 
 pytest.importorskip("llvmlite")
 
@@ -38,13 +38,8 @@ def text(dot: Dot) -> str:
     """A dot of two arguments of bits, which are widened in front of it."""
     given, lines = [tensor(shape, "ui16") for shape in (dot.lhs, dot.rhs)], []
     for number, shape in enumerate((dot.lhs, dot.rhs)):
-        word, wide = tensor(shape, "ui32"), tensor(shape, "f32")
-        lines += [
-            f"%c{number} = {apply('convert', f'%a{number}', '', given[number : number + 1], word)}",
-            f'%s{number} = "stablehlo.constant"() <{{value = dense<16> : {word}}}> : () -> {word}',
-            f"%m{number} = {apply('shift_left', f'%c{number}, %s{number}', '', [word, word], word)}",
-            f"%w{number} = {apply('bitcast_convert', f'%m{number}', '', [word], wide)}",
-        ]
+        types = f"({given[number]}) -> {tensor(shape, 'f32')}"
+        lines.append(f'%w{number} = "flow.decode_bf16"(%a{number}) : {types}')
     lines.append(dot.line("%r", "%w0", "%w1", ["f32"] * 3))
     return main(given, lines, [("%r", tensor(dot.out, "f32"))])
 

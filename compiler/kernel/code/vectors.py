@@ -1,15 +1,18 @@
 """Loads of vectors: a vector of neighbouring elements is loaded at once."""
 
 from collections.abc import Sequence
+from typing import TypeGuard
 
 from orchestrion.compiler.ir.core import Block, Operation, Value
-from orchestrion.compiler.kernel.dialect import Load, LoadLanes, Scalar, Vector, vector_type
+from orchestrion.compiler.kernel.dialect import Call, Load, LoadLanes, Scalar, Vector, vector_type
 
 from .affine import sum_of
 from .builder import KernelBuilder
 
 #: ops that widen a bf16 to the f32 with its bits
 _WIDENING = ("convert", "unchecked_shift_left", "bitcast")
+#: functions that widen
+_CALLED = ("decode_f16",)
 
 
 def load_lanes(block: Block, b: KernelBuilder) -> None:
@@ -30,9 +33,9 @@ def _loaded(values: Sequence[Value], before: Vector, b: KernelBuilder) -> Value 
     made: Operation
     if first is not None:
         made = LoadLanes([first.binding, first.index], [kind])
-    elif isinstance(source, Scalar) and source.primitive.name in _WIDENING and b.machine.pair_products:
+    elif _is_widening(source) and b.machine.pair_products:
         ops = [value.defining_op for value in values]
-        if any(op is None or op.name != source.name for op in ops):
+        if any(op is None or op.name != source.name or op.properties != source.properties for op in ops):
             return None
         widened, *others = ([op.operands[at] for op in ops if op is not None] for at in range(len(source.operands)))
         inside = _loaded(widened, before, b) if all(len(set(one)) == 1 for one in others) else None
@@ -43,6 +46,24 @@ def _loaded(values: Sequence[Value], before: Vector, b: KernelBuilder) -> Value 
     else:
         return None
     return _insert(made, before)
+
+
+def _is_widening(op: Operation | None) -> TypeGuard[Scalar | Call]:
+    if isinstance(op, Call):
+        return op.scalar.value in _CALLED
+    return isinstance(op, Scalar) and op.primitive.name in _WIDENING
+
+
+def neighbours_of(value: Value, lanes: int, b: KernelBuilder) -> Value:
+    """The vector of an element that is loaded, and perhaps widened, and its neighbours in memory."""
+    op = value.defining_op
+    if isinstance(op, Load):
+        return b.load_lanes(op, lanes)
+    assert _is_widening(op), "an element of memory"
+    first, *others = op.operands
+    operands = [neighbours_of(first, lanes, b), *(b.vector([one] * lanes) for one in others)]
+    made = type(op)(operands, [vector_type(lanes, b.dtype(value))], properties=op.properties)
+    return b.insert(made).results[0]
 
 
 def _insert(op: Operation, before: Operation) -> Value:
@@ -59,14 +80,9 @@ def neighbours(values: Sequence[Value], b: KernelBuilder) -> Load | None:
         return None
     start = sum_of(b, first.index)
     for number, value in enumerate(values):
-        if not _is_neighbour(value, number, first, b):
+        load = value.defining_op
+        if not isinstance(load, Load) or load.binding is not first.binding or load.parent is not first.parent:
             return None
-        place = sum_of(b, value.defining_op.index)  # type: ignore[union-attr]
-        if dict(place.terms) != dict(start.terms) or place.constant != start.constant + number:
+        if sum_of(b, load.index) != (start.terms, start.constant + number):
             return None
     return first
-
-
-def _is_neighbour(value: Value, number: int, first: Load, b: KernelBuilder) -> bool:
-    load = value.defining_op
-    return isinstance(load, Load) and load.binding is first.binding and load.parent is first.parent

@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
-from orchestrion.compiler.flow.fusion_reads import BF16_SHIFT
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import Shape, ceildiv, is_dynamic, numbers
 from orchestrion.compiler.kernel.body import Extents
 from orchestrion.compiler.kernel.code.builder import KernelBuilder
-from orchestrion.compiler.kernel.dialect import Load, Scalar
+from orchestrion.compiler.kernel.code.vectors import neighbours_of
+from orchestrion.compiler.kernel.dialect import Call, Load, Scalar
 from orchestrion.compiler.kernel.elements.axes import Axes
 from orchestrion.compiler.kernel.elements.index import Index, delinearize, linearize
 from orchestrion.compiler.kernel.elements.loops import BLOCK, Nest, Reduction, Scalars
@@ -32,7 +32,7 @@ from orchestrion.compiler.kernel.elements.rules import element_of
 from orchestrion.compiler.kernel.products.blocks import DotBlock, Finish
 from orchestrion.compiler.kernel.products.dots import remember, together, vector_sums
 from orchestrion.compiler.kernel.products.grid import dot_places
-from orchestrion.compiler.kernel.products.operands import bf16_of, is_read, lies_along, packed_tile
+from orchestrion.compiler.kernel.products.operands import is_element, lies_along, packed_tile
 from orchestrion.compiler.kernel.schedule import Schedule
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 
@@ -74,7 +74,7 @@ def contracted(dot: DotGeneral) -> Shape:
     """The sizes of the contracted axes, of which those that are contiguous in both operands count as one. An axis that
     joins others counts as two: the units, and the places of a unit (`joined_axes.py`).
     """
-    return units_of(dot) or Axes.of_dot(dot).sizes
+    return units_of(dot) or Axes(dot.sides).sizes
 
 
 def vector_dimension(schedule: Schedule) -> str:
@@ -89,7 +89,7 @@ def shared_elements(dot: DotGeneral, schedule: Schedule) -> int:
     sums of another slice.
     """
     rows, columns = (schedule.block(dim) for dim in ("m", "n"))
-    if (out := schedule.find("stage", "out")) is not None and out.how in ("stream", "lanes"):
+    if schedule.sums in ("stream", "lanes"):
         return rows * columns * (1 + schedule.count("vectorize", "k"))
     slice = slice_of(dot, schedule.count("stage", "out"))
     depth, down = prod(slice[1:]), "n" if vector_dimension(schedule) == "m" else "m"
@@ -192,7 +192,7 @@ class PanelDot(DotBlock):
             along
             and not left
             and size % self.lanes == 0
-            and is_read(bf16_of(operand) or operand, encoded=False)
+            and is_element(operand, encoded=False)
             and element_of(operand) == element_of(self.dot.out)
         )
         return Panel(b, array, size, depth, left and along, turned, self._least_places() is None)
@@ -373,12 +373,7 @@ class PanelDot(DotBlock):
 
     def _neighbours(self, number: Value, along: Sequence[Value]) -> Value:
         """A vector of the neighbours in memory of an element of a column, along the contracted axes."""
-        b, load = self.builder, self._load(False, number, along)
-        found = b.load_lanes(load, self.lanes)
-        if b.dtype(found) != "ui16":
-            return found
-        places = b.vector([b.word(BF16_SHIFT)] * self.lanes)
-        return b.op("bitcast", b.op("unchecked_shift_left", b.word(found), places), to="f32")
+        return neighbours_of(PanelDot._factor(self, False, number, along), self.lanes, self.builder)
 
     def _load(self, left: bool, number: Value, along: Sequence[Value]) -> Load:
         """The load of an element of an operand that is read, and perhaps widened."""
@@ -386,7 +381,7 @@ class PanelDot(DotBlock):
 
     def _load_of(self, value: Value) -> Load:
         op = value.defining_op
-        while isinstance(op, Scalar):
+        while isinstance(op, Scalar | Call):
             op = op.operands[0].defining_op
         assert isinstance(op, Load), "an operand that is read gives loads"
         return op
@@ -422,7 +417,7 @@ class PanelDot(DotBlock):
         at, units = self._result(row, column), units_of(self.dot)
         factors = (UnitFactors(self.builder, self.dot, at, units) if units is not None
                    else Factors(self.builder, self.dot, at))  # fmt: skip
-        return lambda left, along: factors.left(along) if left != self.transposed else factors.right(along)
+        return lambda left, along: factors.of(int(left == self.transposed), along)
 
     # products
 

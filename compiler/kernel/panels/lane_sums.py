@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from orchestrion.compiler.flow.structure import fastest_axis
 from orchestrion.compiler.ir.core import Value
-from orchestrion.compiler.kernel.dialect import Load
+from orchestrion.compiler.kernel.code.vectors import neighbours_of
 from orchestrion.compiler.kernel.elements.loops import Nest, Scalars
 from orchestrion.compiler.kernel.elements.rules import element_of
 from orchestrion.compiler.kernel.products.blocks import Finish
@@ -80,11 +80,7 @@ class LaneSumDot(PanelDot):
 
     def _neighbours_at(self, left: bool, number: Value, first: Value) -> Value:
         """The elements of a row or column from one on."""
-        b, element = self.builder, self._factor(left, number, [first])
-        if isinstance(element.defining_op, Load):
-            return b.load_lanes(element.defining_op, self.lanes)
-        places = [b.op("add", first, b.index(at)) for at in range(self.lanes)]
-        return b.vector([self._factor(left, number, [place]) for place in places])
+        return neighbours_of(self._factor(left, number, [first]), self.lanes, self.builder)
 
     def _rest(self, left: bool, number: Value, first: Value) -> Value:
         """The same where fewer than a vector are left, with zeros behind the last one."""

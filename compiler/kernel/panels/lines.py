@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from orchestrion.compiler.flow.structure import fastest_axis
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import is_dynamic
+from orchestrion.compiler.kernel.dialect import PrefersPanels
 from orchestrion.compiler.kernel.elements.loops import BLOCK
 from orchestrion.compiler.kernel.elements.rules import element_of
-from orchestrion.compiler.kernel.products.operands import is_read
+from orchestrion.compiler.kernel.products.operands import is_element
 from orchestrion.compiler.kernel.schedule import Schedule
 from orchestrion.compiler.stablehlo.ops.base import dtype_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
@@ -55,7 +56,7 @@ def copies_lines(dot: DotGeneral, schedule: Schedule) -> bool:
     rows = schedule.block("n" if across == "m" else "m")
     bytes = schedule.block(across) * BLOCK * dtype_of(dot.out).itemsize
     same = element_of(operand) == element_of(dot.out)
-    is_in_memory = is_read(operand, encoded=False) and fastest_axis(operand) not in contract
+    is_in_memory = is_element(operand, encoded=False) and fastest_axis(operand) not in contract
     fits = bytes <= MOST_BYTES and schedule.count("tile", across) % next(schedule.named("vectorize")).count == 0
     return is_in_memory and same and fits and rows >= FEWEST_ROWS
 
@@ -70,7 +71,7 @@ class LineDot(PanelDot):
 
     def _slice(self, outer: Sequence[Value], bounds: tuple[Value, Value, int]) -> None:
         b = self.builder
-        branch = b.begin_if(b.prefers_panels())
+        branch = b.begin_if(b.fact(PrefersPanels, "i1"))
         self._copy_lines(bounds)
         self.right = self.lines
         super()._slice(outer, bounds)

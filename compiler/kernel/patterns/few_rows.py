@@ -7,7 +7,7 @@ from __future__ import annotations
 from orchestrion.compiler.flow.structure import fastest_axis
 from orchestrion.compiler.ir.dims import ceildiv, is_dynamic, typical
 from orchestrion.compiler.kernel.elements.loops import BLOCK
-from orchestrion.compiler.kernel.products.operands import bf16_of, is_element, packed_tile
+from orchestrion.compiler.kernel.products.operands import is_element, packed_tile, widened_of
 from orchestrion.compiler.kernel.schedule import Schedule, Step
 from orchestrion.compiler.stablehlo.ops.base import dtype_of
 from orchestrion.schema.dtypes import FLOAT
@@ -24,7 +24,7 @@ GROUPS = (8, 16, 32, 64)
 FEWEST_BLOCKS = 4
 #: lanes of a vector; most vectors of a row of a tile; most vectors of sums of a tile of f32
 LANES, MOST_VECTORS, MOST_SUMS = 16, 4, 24
-#: most rows of a dot whose sums wait in memory for further products. Rows -> products of a pass; and of bf16
+#: most rows of a dot whose sums wait in memory for further products. Rows -> products of a pass; and of 16 bits
 STREAMED_ROWS, NARROW_STREAMED_ROWS = {1: 8, 2: 4, 3: 4}, 4
 #: most rows of a dot whose vectors lie along the reduction, columns of a tile, and fewest products of a result
 MOST_LANE_SUM_ROWS, LANE_SUM_COLUMNS, FEWEST_LANE_SUMS = 4, 4, 128
@@ -67,7 +67,7 @@ def _in_order(task: Task, dims: tuple[str, str], sizes: tuple[int, int, int]) ->
     assert task.dot is not None
     registers = dtype_of(task.dot.out).itemsize // 4  # of a vector
     most_vectors = min(MOST_SUMS // (tile_rows * registers), MOST_VECTORS)
-    narrow = bf16_of(task.dot.rhs if across == "n" else task.dot.lhs) is not None
+    narrow = widened_of(task.dot.rhs if across == "n" else task.dot.lhs) is not None
     width, groups = _block(columns, typical(task.body.extents["b"]), most_vectors)
     step = STREAMED_ROWS.get(rows) and (NARROW_STREAMED_ROWS if narrow else STREAMED_ROWS[rows])
     return [

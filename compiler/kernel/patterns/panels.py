@@ -10,7 +10,7 @@ from orchestrion.compiler.kernel.elements.loops import BLOCK
 from orchestrion.compiler.kernel.machine import Machine
 from orchestrion.compiler.kernel.panels.bytes import WORD, has_bytes
 from orchestrion.compiler.kernel.products.depthwise import Lines, image_of
-from orchestrion.compiler.kernel.products.operands import is_read, packed_tile
+from orchestrion.compiler.kernel.products.operands import is_element, is_read, packed_tile
 from orchestrion.compiler.kernel.products.winograd import FACTORS, RESULTS, Squares
 from orchestrion.compiler.kernel.schedule import Schedule, Step
 from orchestrion.compiler.stablehlo.ops.base import dtype_of
@@ -120,7 +120,7 @@ def panel_dot(task: Task) -> Schedule | None:
     rows, columns = (max(typical(size), EXPECTED) if is_dynamic(size) else int(size) for size in sides)
     read, contract = operand[across]
     packed = packed_tile(dot, 0 if across == "m" else 1)
-    in_order = (packed is not None or fastest_axis(read) not in contract) and is_read(read)
+    in_order = (packed is not None or fastest_axis(read) not in contract) and is_element(read)
     tile = panel_tile(rows, columns, machine, item, in_order)
     once = in_order and rows <= tile[0] and not dynamic
     loaded = once or (in_order and packed == tile[1])  # memory has the panels

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from orchestrion.compiler.flow.dialect import UnsetEncoding, Windows
-from orchestrion.compiler.flow.fusion_reads import widens
+from orchestrion.compiler.flow.fusion_reads import WIDENING
 from orchestrion.compiler.flow.layout import layout_of
 from orchestrion.compiler.flow.structure import axes_in_memory, fastest_axis, joined
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.sequencer.ll_seq import LoadInput
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
-from orchestrion.compiler.stablehlo.ops.elementwise import BitcastConvert, Convert
+from orchestrion.compiler.stablehlo.ops.elementwise import Convert
 from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Reshape, Reverse, Slice, Transpose
 
 #: ops whose elements are those of their one operand, found by an index map
@@ -50,8 +50,8 @@ def lies_along(value: Value, contract: Sequence[int]) -> bool:
 
 
 def is_element(value: Value, encoded: bool = True) -> bool:
-    """Whether the elements of a value are those of memory, or widened bf16 of it. `encoded`: also in tiles."""
-    return is_read(bf16_of(value) or value, encoded)
+    """Whether the elements of a value are those of memory, perhaps widened. `encoded`: also in tiles."""
+    return is_read(widened_of(value) or value, encoded)
 
 
 def bytes_of(value: Value) -> Value | None:
@@ -66,13 +66,14 @@ def bytes_of(value: Value) -> Value | None:
 
 def bf16_of(value: Value) -> Value | None:
     """The bits of bf16, in ui16, whose widened numbers, moved, are a value; None if there are none."""
+    return widened_of(value, ("bf16",))
+
+
+def widened_of(value: Value, types: Collection[str] = tuple(WIDENING.values())) -> Value | None:
+    """The bits of floats of 16 bits, in ui16, whose widened numbers, moved, are a value; None if there are none."""
     while isinstance(op := value.defining_op, _MOVES):
         value = op.operands[0]
-    if not isinstance(op, BitcastConvert) or not widens(op):
-        return None
-    word = op.operand_.defining_op
-    assert word is not None and word.operands[0].defining_op is not None, "the shift of a converted element"
-    return word.operands[0].defining_op.operands[0]
+    return op.operands[0] if op is not None and WIDENING.get(op.name) in types else None
 
 
 def is_loaded(op: Reduce) -> bool:

@@ -121,8 +121,7 @@ class NarrowValues:
             return value
         if value not in self._stored:
             number = self._rounded(value, dtype)
-            row = FLOAT_FORMATS[dtype.name]
-            self._stored[value] = self._after_definition(number, lambda x: encode(x, row))
+            self._stored[value] = self._after_definition(number, lambda x: encode(x, dtype))
         return self._stored[value]
 
     def returned_form(self, value: Value) -> Value:
@@ -148,7 +147,7 @@ class NarrowValues:
         raw = self._raw.get(value)
         if raw is None:
             return self._wide[value]
-        return self._after_definition(raw, lambda x: round_to_format(x, FLOAT_FORMATS[dtype.name]))
+        return self._after_definition(raw, lambda x: round_to_format(x, dtype))
 
     def _decoded(self, bits: Value, number: Callable[[int], float], dtype: DType) -> Value:
         maker = bits.defining_op
@@ -156,7 +155,7 @@ class NarrowValues:
             type = tensor_of(bits).with_element(F32)
             data = _numbers(maker.value, number)
             return self._after_definition(bits, lambda x: x.build(Constant, value=DenseElements(type, data), out=type))
-        return self._after_definition(bits, lambda x: decode(x, FLOAT_FORMATS[dtype.name]))
+        return self._after_definition(bits, lambda x: decode(x, dtype))
 
     def constant(self, op: Constant) -> None:
         """A constant of a narrow type as one of its storage type; elements of up to 4 bits are packed."""

@@ -1,9 +1,9 @@
 """Elementwise StableHLO ops: most are a name, whose operands and meaning are those of the scalar op of that name.
 
-Element types and meaning are those of the row's scalar op in `schema/scalars.py` or `compiler/scalars/special/`, which
-is `op.scalar`. All operands and the result have one shape, except that the predicate of `select` and the bounds of
-`clamp` may be scalars. Ops on complex numbers (`ON_COMPLEX`) have no scalar op; `complex/functions.py` expresses them
-by real ops.
+Element types and meaning are those of the row's scalar op in `schema/scalars.py`, `compiler/scalars/special/` or
+`compiler/scalars/narrow_floats.py`, which is `op.scalar`. All operands and the result have one shape, except that the
+predicate of `select` and the bounds of `clamp` may be scalars. Ops on complex numbers (`ON_COMPLEX`) have no scalar op;
+`complex/functions.py` expresses them by real ops.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from orchestrion.compiler.ir.attributes import DialectAttr
 from orchestrion.compiler.ir.core import Trait
 from orchestrion.compiler.ir.declare import attr, operand, optional
 from orchestrion.compiler.ir.types import TensorType, scalar
-from orchestrion.compiler.scalars import special
+from orchestrion.compiler.scalars import narrow_floats, special
 from orchestrion.compiler.scalars.lowering import SCALAR_OPS as SCALARS
 from orchestrion.schema.dtypes import BOOL, BY_NAME, COMPLEX, FLOAT, SIGNED, UNSIGNED, DType
 from orchestrion.schema.scalars import ScalarOp
@@ -42,6 +42,8 @@ _WITH_ACCURACY: Final = frozenset(
 )
 #: Ops of the dialect CHLO, which JAX uses beside StableHLO.
 _CHLO_NAMES: Final = ("erf", "erfc", *special.ROWS)
+#: Ops of the compiler alone, which `expand-narrow` writes.
+_FLOW_NAMES: Final = tuple(narrow_floats.ROWS)
 
 #: Ops that accept complex numbers, besides those that exist in `complex/functions.py` for complex numbers only.
 ON_COMPLEX: Final = frozenset(
@@ -228,7 +230,11 @@ def _class(name: str, dialect: str = "stablehlo") -> type[Elementwise]:
     return type(name.title().replace("_", ""), (Elementwise,), declared | made)
 
 
-_TABLE: Final = (*map(_class, _NAMES), *(_class(name, "chlo") for name in _CHLO_NAMES))
+_TABLE: Final = (
+    *map(_class, _NAMES),
+    *(_class(name, "chlo") for name in _CHLO_NAMES),
+    *(_class(name, "flow") for name in _FLOW_NAMES),
+)
 
 _CLASSES: Final[tuple[type[Elementwise], ...]] = (Compare, Select, Clamp, Convert, Real, Imag, Complex, BitcastConvert)
 

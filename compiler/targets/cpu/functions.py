@@ -13,6 +13,12 @@ from .scalars import suffix, type_of
 
 #: scalar op on floats -> the intrinsic with its meaning
 INTRINSICS = {"maximum": "maximum", "minimum": "minimum"}
+#: scalar op -> its instructions, on levels that have them; `{n}` and `{e}` make types those of vectors
+_HALVES = {
+    "decode_f16": ("bitcast {n}i16{e} {x} to {n}half{e}", "fpext {n}half{e} {x} to {n}float{e}"),
+    "encode_f16": ("fptrunc {n}float{e} {x} to {n}half{e}", "bitcast {n}half{e} {x} to {n}i16{e}"),
+    "round_to_f16": ("fptrunc {n}float{e} {x} to {n}half{e}", "fpext {n}half{e} {x} to {n}float{e}"),
+}
 #: most ops of a function whose calls become copies of it: a call moves every vector to memory and back
 MOST_COPIED = 64
 
@@ -44,6 +50,11 @@ class Functions:
         type, intrinsic = type_of(dtype, lanes), INTRINSICS.get(function.scalar)
         if intrinsic is not None and dtype.kind == FLOAT and len(names) == 2:
             result = code.set(f"call {type} @llvm.{intrinsic}.{suffix(dtype, lanes)}({parameters})")
+        elif self.level.halves and function.scalar in _HALVES:
+            result = "%a0"
+            for line in _HALVES[function.scalar]:
+                start, end = (f"<{lanes} x ", ">") if lanes > 1 else ("", "")
+                result = code.set(line.format(n=start, e=end, x=result))
         else:
             made = Body(code, forms, dict(names), _callee, self.level)
             made.ops(block)

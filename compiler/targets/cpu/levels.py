@@ -37,6 +37,8 @@ class Level:
     unrolled: int = 1
     #: iterations of a short loop over the vectors of a workgroup that are written out
     copies: int = 1
+    #: instructions convert between f16 and f32
+    halves: bool = True
     #: how bytes are multiplied (`byte_products.py`)
     byte_products: str = ""
     #: an instruction adds two products of bf16 to an f32
@@ -75,7 +77,7 @@ LEVELS: Final[dict[str, Level]] = {
         Level("x86-64-v3", "x86-64", _X86, "x86-64-v3", "", 8, registers=16, unrolled=4, copies=4, asks=True,
               prefetches=True, prefers_panels=True, byte_products="pairs"),
         Level("x86-64-v2", "x86-64", _X86, "x86-64-v2", "", 4, fused=False, registers=16, copies=4, asks=True,
-              prefetches=True, byte_products="pairs"),
+              prefetches=True, prefers_panels=True, halves=False, byte_products="pairs"),
         Level("aarch64-dotprod", "aarch64", _ARM, "generic", "+neon,+dotprod", 4, byte_products="dotprod",
               base="aarch64"),
         Level("aarch64", "aarch64", _ARM, "generic", "+neon", 4),

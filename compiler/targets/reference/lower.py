@@ -23,9 +23,9 @@ from orchestrion.compiler.ir.declare import Field
 from orchestrion.compiler.ir.locations import Location
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import TensorType
-from orchestrion.compiler.scalars import special
 from orchestrion.compiler.scalars.lowering import EXPANSIONS
 from orchestrion.compiler.scalars.math.number import Number
+from orchestrion.compiler.scalars.primitives import KINDS
 from orchestrion.compiler.sequencer.in_place import updates_in_place
 from orchestrion.compiler.sequencer.ll_seq import End, Entry, LoadInput, StoreOutput
 from orchestrion.compiler.stablehlo.builders.tensors import Made, Tensor, replace
@@ -34,6 +34,7 @@ from orchestrion.compiler.stablehlo.ops.base import is_supported, tensor_of
 from orchestrion.compiler.stablehlo.ops.custom_call import CustomCall
 from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
 from orchestrion.compiler.stablehlo.ops.flow_ops import LineFft, RowSolve, Size
+from orchestrion.schema import scalars
 
 from .dialect import OPS, Yield
 from .encodings import Emit, pack, stored, unpack
@@ -98,8 +99,8 @@ def _may_be(type: TensorType, op: Operation) -> bool:
 
 def _known(op: Operation, inside: bool) -> bool:
     if inside:
-        scalars = all(isinstance(value.type, TensorType) and not value.type.shape for value in op.results)
-        return scalars and isinstance(op, (Elementwise, structural.Constant, contraction.Return, *_SHAPES_ONLY))
+        of_scalars = all(isinstance(value.type, TensorType) and not value.type.shape for value in op.results)
+        return of_scalars and isinstance(op, (Elementwise, structural.Constant, contraction.Return, *_SHAPES_ONLY))
     return isinstance(op, Elementwise) or (type(op) in _RULES and not isinstance(op, contraction.Return))
 
 
@@ -146,7 +147,7 @@ class _Lowering:
             whole = op.results[0].type
             assert isinstance(whole, TensorType)
             values = [self.spread(value, whole, op.loc) for value in operands]
-            if op.scalar.name in special.ROWS:
+            if op.scalar.name not in scalars.BY_NAME:
                 return [self._expanded(op, whole, values)]
             return self.emit(op.scalar.name, op, values)
         if isinstance(op, _SHAPES_ONLY) and not _rank(op.operands[0]) and not _rank(op.results[0]):
@@ -154,11 +155,13 @@ class _Lowering:
         return _RULES[type(op)](self, op, operands)
 
     def _expanded(self, op: Elementwise, type: TensorType, values: Sequence[Value]) -> Value:
-        """A special function, which has no instruction, as arithmetic."""
+        """An op of the compiler, which has no instruction, as arithmetic."""
         numbers = zip(values, map(known_number, op.operands), strict=True)
         known = {value: number for value, number in numbers if number is not None}
-        emitter = TensorEmitter(self, type, op.loc, known)
-        made: Value = EXPANSIONS[op.scalar.name, "f"](*(Number(emitter, value) for value in values)).value
+        emitter, row = TensorEmitter(self, type, op.loc, known), op.scalar
+        way = EXPANSIONS[row.name, KINDS[next(iter(row.kinds))]]
+        to = [str(type.element)] if row.result == "U" else []
+        made: Value = way(*(Number(emitter, value) for value in values), *to).value
         return made
 
 
