@@ -147,7 +147,7 @@ def test_random_functions(pytestconfig: pytest.Config) -> None:
         outcomes[found.split(" ")[0]] = outcomes.get(found.split(" ")[0], 0) + 1
     # the generator must reach beyond the verifier, and what is refused must not be everything
     assert outcomes["ModuleError"] < count * 2 // 3, outcomes
-    assert outcomes["result"] > count // 100 and outcomes["Trap"] > count // 75, outcomes
+    assert outcomes["result"] > count // 150 and outcomes["Trap"] > count // 75, outcomes
     assert outcomes["FuelExhausted"] > count // 300, outcomes
 
 
