@@ -4,13 +4,15 @@ import gc
 import os
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from everyday import mark_long
+from cpu_devices import own_level_only
+from everyday import is_everyday, mark_long
 from hypothesis import settings
 
 # how long an example takes is no condition of a test: machines are slow, and busy
@@ -69,13 +71,14 @@ def one_level() -> Iterator[None]:
 
     By default they have one for each level of the architecture, which takes three times as long.
     """
-    from cpu_devices import best_level
+    with own_level_only():
+        yield
 
-    from orchestrion.compiler.targets.cpu import levels
 
-    own, all_levels = best_level(), levels.host_levels
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(levels, "host_levels", lambda: own or all_levels())
+@pytest.fixture(scope="session", autouse=True)
+def _one_level_every_day(pytestconfig: pytest.Config) -> Iterator[None]:
+    """`one_level` for all tests, outside of `make test-all`."""
+    with own_level_only() if is_everyday(pytestconfig) else nullcontext():
         yield
 
 

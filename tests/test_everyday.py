@@ -1,9 +1,10 @@
 """The sample of a sweep that `make test` runs (`everyday.py`): nothing that a sweep has is missing in it."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from everyday import covering, in_turn, mark_long, sample
+from everyday import covering, in_turn, mark_long, of_the_day, sample
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -76,6 +77,19 @@ def test_tests_of_several_devices_take_turns() -> None:
     mark_long([*tests, *elsewhere])  # type: ignore[list-item]
     assert [cell.long for cell in tests] == [False, True, True, False, False, True]
     assert not any(cell.long for cell in elsewhere)
+
+
+def test_levels_of_one_device_take_turns() -> None:
+    tests = [Cell(f"tests/e2e/test_x.py::test_0[{level}]", None, level=level) for level in ("v3", "v2")]
+    texts = [Cell(f"tests/compiler/test_x.py::test_0[{level}]", None, level=level) for level in ("v3", "v2")]
+    mark_long([*tests, *texts])  # type: ignore[list-item]
+    assert [cell.long for cell in (*tests, *texts)] == [False, True, False, False]
+
+
+@pytest.mark.parametrize(("expression", "found"), [("not long", [0, 3, 6]), ("", [*range(8)])])
+def test_a_loop_goes_through_each_nth_thing_every_day(expression: str, found: list[int]) -> None:
+    config = SimpleNamespace(getoption={"markexpr": expression}.__getitem__)
+    assert of_the_day(config, range(8), 3) == found  # type: ignore[arg-type]
 
 
 def test_the_long_run_leaves_nothing_out() -> None:

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -85,11 +86,17 @@ def sources() -> Iterator[Path]:
         yield from sorted((ROOT / folder).rglob("*.py"))
 
 
+@cache
+def imports_of(path: Path) -> list[ast.Import | ast.ImportFrom]:
+    """Those anywhere in a file. To parse all files takes seconds."""
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    return [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
+
+
 def imports() -> Iterator[tuple[Path, ast.Import | ast.ImportFrom]]:
     for path in sources():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Import | ast.ImportFrom):
-                yield path.relative_to(ROOT), node
+        for node in imports_of(path):
+            yield path.relative_to(ROOT), node
 
 
 def absolute_names(node: ast.Import | ast.ImportFrom) -> list[str]:
@@ -127,7 +134,7 @@ def known_files(folder: Path) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for name, path in files.items():
         found[name] = set()
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in imports_of(path):
             if isinstance(node, ast.ImportFrom):
                 for candidates in _targets(node, name.split(".")[:-1], f"orchestrion.{folder.name}"):
                     there = (packages.get(one, one) for one in candidates)
@@ -186,7 +193,7 @@ def test_passes_do_not_call_passes() -> None:
     wrong = []
     for path in sorted((ROOT / "compiler").rglob("*.py")):
         package = list(path.relative_to(ROOT / "compiler").parts[:-1])
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in imports_of(path):
             if isinstance(node, ast.ImportFrom):
                 for name, module in _targets(node, package, "orchestrion.compiler"):
                     if (module, name.rpartition(".")[2]) in passes or name in modules:

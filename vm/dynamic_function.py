@@ -23,6 +23,7 @@ from orchestrion.schema.lru_cache import LruCache
 
 from .array import Array, DeviceArray
 from .call import Call
+from .call_checks import argument_label, checked_result, wrong_count
 from .code import Code
 from .context import Context
 from .errors import CallerValueError
@@ -118,7 +119,7 @@ class DynamicFunction(Function):
         if self._call is None:
             self._call = Call(self.context)
         if len(arguments) != len(self.export.arguments):
-            raise self._wrong_count(arguments)
+            raise wrong_count(self.export, arguments)
         shapes = tuple([x.shape if type(x) is np.ndarray else self._shape(at, x) for at, x in enumerate(arguments)])
         if shapes == self._shapes:
             self._offer_result_buffers()
@@ -162,7 +163,7 @@ class DynamicFunction(Function):
         if isinstance(x, DeviceArray | BufferView):
             return x.shape
         value = self.export.arguments[place]
-        return as_array(x, value.dtype, value.shape, self.argument_label(place)).shape
+        return as_array(x, value.dtype, value.shape, argument_label(self.export, place)).shape
 
     def _make_slots(self, arguments: Sequence[Any], shapes: Shapes) -> _Slots:
         """Slots for new shapes. `CallerError` if the signature does not allow them."""
@@ -170,7 +171,7 @@ class DynamicFunction(Function):
         for place, (x, shape, value) in enumerate(zip(arguments, shapes, self.export.arguments, strict=True)):
             if not fits(shape, value.shape):
                 got = describe_array(x) if isinstance(x, np.ndarray) else describe(value.dtype, shape)
-                raise CallerValueError(f"{self.argument_label(place)}: expected {value}, got {got}")
+                raise CallerValueError(f"{argument_label(self.export, place)}: expected {value}, got {got}")
             values.append(value._replace(shape=shape))
         inputs = self._input_slots(values)
         return _Slots(inputs, len(self.export.results))
@@ -217,7 +218,7 @@ class DynamicFunction(Function):
     ) -> Any:
         self.context.result_buffers = None
         for place, (result, one) in enumerate(zip(results, outs, strict=True)):
-            if isinstance(one, np.ndarray) and one.shape != self.checked(place, result).shape:
+            if isinstance(one, np.ndarray) and one.shape != checked_result(self.export, place, result).shape:
                 wanted = describe(result.dtype, result.shape)
                 raise CallerValueError(f"out {place} of {self.name!r}: expected {wanted}, got {describe_array(one)}")
         found = super()._deliver(results, outs, destinations, passed, ready)

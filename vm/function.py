@@ -6,34 +6,29 @@
 - All arguments are checked before anything runs. Nothing is cast.
 - Calls in one context run one after the other. Submitted calls (`submit.py`) use the same slots.
 - `__call__` is fast for the common case: NumPy arrays of the right type, and results as new arrays. `_argument` and
-  `_destinations` handle everything else.
+  `call_checks.py` handle everything else.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from keyword import iskeyword
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from orchestrion.hal.backend import MemoryUse
-from orchestrion.hal.buffer import Buffer, BufferView
+from orchestrion.hal.buffer import BufferView
 
 from .array import Array, DeviceArray
 from .call import Call
+from .call_checks import argument_label, by_place, checked_result, destinations, python_signature, resident, wrong_count
 from .code import Code
 from .context import Context
 from .errors import (
     HAL_ERRORS,
-    CallerError,
-    CallerTypeError,
-    CallerValueError,
-    DeviceLost,
     DeviceOutOfMemory,
     MemoryExceeded,
-    Trap,
     from_hal_error,
     no_pickle,
 )
@@ -45,7 +40,7 @@ from .result_memory import RESULT_BYTES, ResultMemory
 from .slots import ImportSlot, Slot, is_readable, slot_over
 from .statistics import Log, totals
 from .submit import Staged, submit
-from .tensors import as_array, check_out, describe, fits, mismatch
+from .tensors import as_array
 
 if TYPE_CHECKING:
     import inspect
@@ -103,17 +98,7 @@ class Function:
 
     @property
     def __signature__(self) -> inspect.Signature:
-        import inspect  # few programs ask for it
-
-        names = [value.name for value in self.export.arguments]
-        is_named = all(name.isidentifier() and name != "out" and not iskeyword(name) for name in names)
-        if is_named and len(set(names)) == len(names):
-            arguments = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names]
-        else:
-            numbers = range(len(names))
-            arguments = [inspect.Parameter(f"arg{place}", inspect.Parameter.POSITIONAL_ONLY) for place in numbers]
-        out = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)
-        return inspect.Signature([*arguments, out])
+        return python_signature(self.export)
 
     def __call__(self, *arguments: Any, out: Any = None, **named: Any) -> Any:
         """Call the function, with arguments by place or by name. Returns a new array, or a tuple if it has several
@@ -128,7 +113,7 @@ class Function:
         """
         context = self.context
         if named:
-            arguments = self._ordered(arguments, named)
+            arguments = by_place(self.export, arguments, named)
         with context.lock:
             try:
                 started = perf_counter()
@@ -137,7 +122,7 @@ class Function:
                     self._prepare(arguments)
                 inputs = self._inputs
                 if len(arguments) != len(inputs):
-                    raise self._wrong_count(arguments)
+                    raise wrong_count(self.export, arguments)
                 operands: list[BufferView | None] = []
                 copied = 0
                 for x, (dtype, shape, elements, buffer, view, nbytes) in zip(arguments, inputs):  # noqa: B905
@@ -156,7 +141,7 @@ class Function:
                 outs: tuple[Any, ...] | None = None
                 lent: dict[BufferView, Array] = {}
                 if out is not None:
-                    outs, targets = self._destinations(out, operands, targets)
+                    outs, targets = destinations(self.export, self.device, out, operands, targets)
                 elif self._result_memory:
                     targets, lent = self._lend_results()
                 operands += targets
@@ -191,7 +176,7 @@ class Function:
         Wrong arguments raise `CallerError` and consume nothing. A call that fails later has consumed donated arrays.
         """
         if named:
-            arguments = self._ordered(arguments, named)
+            arguments = by_place(self.export, arguments, named)
         with self.context.lock:
             if self._on_device_calls is None:
                 self._on_device_calls = OnDeviceCalls(self)
@@ -215,18 +200,18 @@ class Function:
         """Check and copy the arguments of a submitted call. In the caller's thread."""
         values = self.export.arguments
         if len(arguments) != len(values):
-            raise self._wrong_count(arguments)
+            raise wrong_count(self.export, arguments)
         operands: list[Array | BufferView] = []
         for place, (x, value) in enumerate(zip(arguments, values, strict=True)):
-            what = self.argument_label(place)
+            what = argument_label(self.export, place)
             if isinstance(x, DeviceArray | BufferView):
-                operands.append(self._resident(x, value, what))
+                operands.append(resident(self.device, x, value, what))
             else:
                 operands.append(self._copied(as_array(x, value.dtype, value.shape, what), what))
         none = (None,) * len(self.export.results)
         if out is None:
             return Staged(operands, None, none)
-        return Staged(operands, *self._destinations(out, operands, none))
+        return Staged(operands, *destinations(self.export, self.device, out, operands, none))
 
     def _copied(self, array: Array, what: str) -> Array:
         """A copy of an array. `MemoryExceeded` if it exceeds the memory limit: a broadcast array may be far larger than
@@ -284,7 +269,7 @@ class Function:
         if not self._ready:
             self._prepare(arguments)
         if len(arguments) != len(self._inputs):
-            raise self._wrong_count(arguments)
+            raise wrong_count(self.export, arguments)
         state = self.device.device_state
         found: list[BufferView] = []
         for x, slot in zip(arguments, self._inputs):  # noqa: B905  the lengths were compared
@@ -413,32 +398,6 @@ class Function:
             nbytes *= dim
         return slot_over(BufferView(device.allocator.allocate(nbytes, use), value.dtype, value.shape))
 
-    def _ordered(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
-        """All arguments by place. `CallerError` if one is missing, given twice or unknown."""
-        names = [value.name for value in self.export.arguments]
-        rest = dict(named)
-        found = list(arguments)
-        for name in names[len(arguments) :]:
-            if name not in rest:
-                raise CallerTypeError(f"{self.name!r}: argument {name!r} is missing")
-            found.append(rest.pop(name))
-        if rest:
-            name = next(iter(rest))
-            raise CallerTypeError(
-                f"{self.name!r}: argument {name!r} is " + ("given twice" if name in names else "unknown")
-            )
-        return tuple(found)
-
-    def argument_label(self, place: int) -> str:
-        """The name of an argument in messages: its path in a tree, or its number."""
-        if self.export.trees:
-            return self.export.arguments[place].name
-        return f"argument {place} of {self.name!r}"
-
-    def _wrong_count(self, arguments: Sequence[object]) -> CallerError:
-        count = len(self.export.arguments)
-        return CallerTypeError(f"{self.name!r} takes {count} argument{'s' * (count != 1)}, got {len(arguments)}")
-
     def _argument(self, place: int, x: object, import_slots: dict[int, ImportSlot] | None = None) -> BufferView:
         """The view to pass for an argument. Handles arguments that are not NumPy arrays of the right type, and large
         ones. `import_slots`: those of a call that reads no argument after its end.
@@ -446,9 +405,9 @@ class Function:
         if import_slots and place in import_slots and (same := import_slots[place].view_again(x)) is not None:
             return same
         value = self.export.arguments[place]
-        what = self.argument_label(place)
+        what = argument_label(self.export, place)
         if isinstance(x, DeviceArray | BufferView):
-            return self._resident(x, value, what)
+            return resident(self.device, x, value, what)
         slot = self._inputs[place]
         array = as_array(x, value.dtype, slot.shape, what)
         foreign = is_foreign(x) and array.nbytes >= IMPORT_BYTES and place not in self.export.aliases
@@ -480,58 +439,6 @@ class Function:
             if type(result) is BufferView:
                 result.buffer.wait(self._call)
 
-    def _resident(self, x: DeviceArray | BufferView, value: Value, what: str) -> BufferView:
-        view = x.view if isinstance(x, DeviceArray) else x
-        if view.dtype is not value.dtype or view.shape != value.shape and not fits(view.shape, value.shape):
-            message = f"{what}: expected {value}, got {describe(view.dtype, view.shape)} on a device"
-            raise mismatch(message, view.dtype is not value.dtype)
-        device = self.context.device
-        assert device is not None
-        if view.buffer.device_state is not device.device_state:
-            there = view.buffer.device.info.id
-            if view.buffer.device_state is not None and view.buffer.device_state.lost is not None:
-                raise DeviceLost(f"{what}: the array was on {there} when that was lost; put it again")
-            way = f"of another load; vm.load(..., device=program.device) puts programs on one {there}"
-            words = way if there == device.info.id else f"on {there}, the program on {device.info.id}"
-            raise CallerValueError(f"{what}: the array is {words}")
-        return view
-
-    def _destinations(
-        self, out: Any, operands: Sequence[Array | BufferView | None], targets: tuple[_Target, ...]
-    ) -> tuple[tuple[Any, ...], tuple[BufferView | _Target, ...]]:
-        """The caller's destination of each result, and the view to pass for it: that of a device array, or else the one
-        in `targets`.
-        """
-        results = self.export.results
-        outs: tuple[Any, ...] = tuple(out) if isinstance(out, list | tuple) else (out,)
-        if len(outs) != len(results):
-            raise CallerTypeError(f"{self.name!r} gives {len(results)} results, out has {len(outs)}")
-        taken = [view.buffer if isinstance(view, BufferView) else None for view in operands]
-        found: list[BufferView | _Target] = []
-        for place, (one, value) in enumerate(zip(outs, results, strict=True)):
-            what = f"out {place} of {self.name!r}"
-            view: BufferView | _Target
-            if isinstance(one, DeviceArray | BufferView):
-                view = self._resident(one, value, what)
-                self._refuse_shared(place, view.buffer, taken)
-                taken.append(view.buffer)
-            else:
-                view = targets[place]
-                check_out(one, value.dtype, value.shape, what, value)
-            found.append(view)
-        return outs, tuple(found)
-
-    def _refuse_shared(self, place: int, buffer: Buffer, taken: Sequence[Buffer | None]) -> None:
-        """`CallerError` if a destination shares its memory with another destination, or with an argument that is not
-        donated to the result. `taken`: the buffers of the arguments, then of earlier results.
-        """
-        arguments = self.export.arguments
-        for number, other in enumerate(taken):
-            if other is buffer and number != self.export.aliases[place]:
-                count = len(arguments)
-                shared = f"argument {number}, which is not donated to it" if number < count else f"out {number - count}"
-                raise CallerValueError(f"out {place} of {self.name!r} shares its memory with {shared}")
-
     def _deliver(
         self,
         results: tuple[Any, ...],
@@ -543,7 +450,7 @@ class Function:
         """Copy results to the caller's destinations; None stands for a new array. `passed`: the program's operands."""
         given = []
         for place, (result, one, destination) in enumerate(zip(results, outs, destinations, strict=True)):
-            view = self.checked(place, result)
+            view = checked_result(self.export, place, result)
             if one is None:
                 given.append(view.read())
             else:
@@ -562,20 +469,10 @@ class Function:
         """The results as new arrays: those of memory that was lent, and copies of the others."""
         arrays = []
         for place, result in enumerate(results):
-            view = self.checked(place, result)
+            view = checked_result(self.export, place, result)
             array = lent.pop(view, None)
             arrays.append(view.read() if array is None else array)
         return arrays[0] if len(arrays) == 1 else tuple(arrays)
-
-    def checked(self, place: int, result: Any) -> BufferView:
-        """A result, which may be another view than the target. `Trap` unless it has the type of the signature."""
-        value = self.export.results[place]
-        if type(result) is not BufferView:
-            raise Trap(f"result {place} of {self.name!r}: expected {value}, got null or another reference")
-        if result.dtype is not value.dtype or result.shape != value.shape and not fits(result.shape, value.shape):
-            got = describe(result.dtype, result.shape)
-            raise Trap(f"result {place} of {self.name!r}: expected {value}, got {got}")
-        return result
 
     def __repr__(self) -> str:
         export = self.export

@@ -21,6 +21,7 @@ from orchestrion.schema.dtypes import DType
 
 from .array import DeviceArray
 from .buffer_pool import BufferPool
+from .call_checks import argument_label, checked_result
 from .errors import HAL_ERRORS, CallerTypeError, CallerValueError, from_hal_error
 from .statistics import totals
 
@@ -104,12 +105,6 @@ class OnDeviceFunction(Protocol):
     def run(self, passed: Sequence[BufferView | None]) -> tuple[Any, ...]:
         """Run the program, wait for its work, and return its results."""
 
-    def checked(self, place: int, result: Any) -> BufferView:
-        """The result, if it has the type of the signature. `Trap` if it has another type."""
-
-    def argument_label(self, place: int) -> str:
-        """The name of an argument in messages."""
-
     def log(self, started: float, before: tuple[int, ...]) -> None:
         """Log a call that has ended. `started`: seconds of the clock. `before`: the counters at its start."""
 
@@ -160,7 +155,7 @@ class OnDeviceCalls:
             for place, x in found.items():
                 others = [number for number, other in enumerate(arguments) if other is x and number != place]
                 if others:
-                    label, other = function.argument_label(place), function.argument_label(others[0])
+                    label, other = (argument_label(function.export, number) for number in (place, others[0]))
                     raise CallerValueError(f"{label}: donated, and given as {other} too")
         return found
 
@@ -188,7 +183,7 @@ class OnDeviceCalls:
         """The results of a program that did not use all targets. Results in other memory are copied to buffers of the
         pool, since that memory may belong to an argument or a constant.
         """
-        views = [function.checked(place, result) for place, result in enumerate(results)]
+        views = [checked_result(function.export, place, result) for place, result in enumerate(results)]
         function.note_results(views)
         found = []
         for place, (view, target) in enumerate(zip(views, targets, strict=True)):

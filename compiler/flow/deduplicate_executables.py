@@ -1,15 +1,17 @@
 """deduplicate-executables: keeps the first of structurally equal executables and renumbers the rest.
 
-Executables are equal if they have the same text without names and locations, and the same tied arguments, because a
-tied argument shares a binding with a result.
+Executables are equal if they differ in names and locations only, and have the same tied arguments, because a tied
+argument shares a binding with a result.
 """
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 from orchestrion.compiler.ir.attributes import SymbolRef
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation
-from orchestrion.compiler.ir.printer import operation_text
+from orchestrion.compiler.ir.cse import structure
 
 from .dialect import Dispatch, Executable
 from .symbols import Names, prefix_of
@@ -17,13 +19,13 @@ from .symbols import Names, prefix_of
 
 def run(module: Module) -> None:
     """Removes duplicates and renumbers the executables of all functions."""
-    first: dict[tuple[str, str], Executable] = {}
+    first: dict[Hashable, Executable] = {}
     kept: dict[str, Executable] = {}  # the symbol an executable had -> the one that stands for it now
     tied = {op.entry.root: str(op.tied) for op in module.walk(Dispatch)}
     for executable in module.block.of(Executable):
         symbol = executable.sym_name.value
         executable.rename("")
-        kept[symbol] = first.setdefault((operation_text(executable), tied.get(symbol, "")), executable)
+        kept[symbol] = first.setdefault((structure(executable), tied.get(symbol, "")), executable)
         if kept[symbol] is not executable:
             executable.erase()
     names = Names.of(module)

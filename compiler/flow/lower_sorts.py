@@ -36,8 +36,7 @@ MAX_COMPARISONS: Final = 1 << 18
 def run(module: Module) -> None:
     """Lowers all sorts."""
     for op in list(module.walk(Sort)):
-        rewriter = Rewriter({})
-        rewriter.at(op)
+        rewriter = Rewriter.before(op)
         rewriter.replace(op, _sorted(op, rewriter))
 
 

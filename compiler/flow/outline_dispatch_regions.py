@@ -6,6 +6,7 @@ use. Executables are named after the function and numbered: `main_dispatch_0`, `
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 
 from orchestrion.compiler.ir.attributes import SymbolRef, dense_ints
@@ -44,7 +45,16 @@ def _outline(region: DispatchRegion, name: str, code: Operation) -> None:
     dispatch_instead(region, name)
 
 
-def dispatch_instead(region: Outlined, name: str) -> None:
+def inlined(func: Func, values: Sequence[Value], block: Block) -> list[Value]:
+    """Appends the ops of an entry, on other values in place of its arguments, to a block. Returns its results."""
+    mapping: dict[Value, Value] = dict(zip(func.entry.arguments, values, strict=True))
+    *ops, end = func.entry.ops
+    for op in ops:
+        block.append(op.clone(mapping))
+    return [mapping[value] for value in end.operands]
+
+
+def dispatch_instead(region: Outlined, name: str) -> Dispatch:
     """Replaces a region by a dispatch of the executable that was made from it or from an equal one."""
     updates = _updates(region)
     writes = zip(region.outputs, updates, strict=True)
@@ -61,6 +71,7 @@ def dispatch_instead(region: Outlined, name: str) -> None:
     if any(updates):
         dispatch.tied = dense_ints(*(-1 if found is None else arguments.index(found[1]) for found in updates))
     region.replace_by(dispatch.outputs)
+    return dispatch
 
 
 def _updates(region: Outlined) -> list[tuple[Update, Value] | None]:

@@ -10,7 +10,7 @@ argument costs each dispatch a binding and a load.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from math import isfinite
 from typing import Final
 
@@ -18,7 +18,7 @@ from orchestrion.compiler.ir.attributes import DenseElements, SymbolRef
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, Value
-from orchestrion.compiler.ir.printer import operation_text
+from orchestrion.compiler.ir.cse import structure
 from orchestrion.compiler.ir.types import FunctionType
 from orchestrion.compiler.ir.util import Global, GlobalLoad
 from orchestrion.compiler.stablehlo.ops.base import dtype_of
@@ -46,19 +46,19 @@ _Member = tuple[Executable, dict[int, Constant]]
 def run(module: Module) -> None:
     """Shares the executables of a module."""
     dispatches = {op.entry.root: op for op in module.walk(Dispatch)}
-    alike: dict[tuple[str, ...], list[_Member]] = {}  # of the same ops: a text is made of those that are many
+    alike: dict[tuple[str, ...], list[_Member]] = {}  # of the same ops: only many are compared further
     for executable in module.block:
         if isinstance(executable, Executable) and executable.symbol in dispatches:
             found = _scalars(executable)
             if found:
                 alike.setdefault(tuple(op.name for op in executable.walk()), []).append((executable, found))
-    groups: dict[tuple[str, str, tuple[int, ...]], list[tuple[Executable, list[Constant]]]] = {}
+    groups: dict[Hashable, list[tuple[Executable, list[Constant]]]] = {}
     for executable, found in (
         member for members in alike.values() if len(members) >= MIN_SHARED_EXECUTABLES for member in members
     ):
-        text = _masked_text(executable, list(found.values()))
+        masked = _masked_structure(executable, list(found.values()))
         tied = str(dispatches[executable.sym_name.value].tied)
-        groups.setdefault((text, tied, tuple(found)), []).append((executable, list(found.values())))
+        groups.setdefault((masked, tied, tuple(found)), []).append((executable, list(found.values())))
     scalars = _Scalars(module)
     for members in groups.values():
         values = [[constant.value for constant in constants] for _, constants in members]
@@ -90,17 +90,17 @@ def _is_arithmetic(user: Operation) -> bool:
     return user.name in ARITHMETIC
 
 
-def _masked_text(executable: Executable, constants: Sequence[Constant]) -> str:
-    """The text of an executable without its name and without the values of some constants."""
+def _masked_structure(executable: Executable, constants: Sequence[Constant]) -> Hashable:
+    """The structure of an executable without its name and without the values of some constants."""
     values, name = [op.value for op in constants], executable.sym_name.value
     for op in constants:
         op.value = DenseElements(op.value.type, bytes(op.value.itemsize))
     executable.rename("")
-    text = operation_text(executable)
+    masked = structure(executable)
     executable.rename(name)
     for op, value in zip(constants, values, strict=True):
         op.value = value
-    return text
+    return masked
 
 
 class _Scalars:

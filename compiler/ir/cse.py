@@ -6,7 +6,7 @@ fused locations of all, so that no source location is lost.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 
 from .attributes import DictAttr
 from .builtin import Module
@@ -14,10 +14,9 @@ from .core import Block, Operation, Region, Trait, Value
 from .dominance import Dominance
 from .effects import is_pure
 from .locations import fused
+from .types import Attribute
 
 Known = dict[Hashable, list[Operation]]
-
-
 Kinds = tuple[type[Operation], ...]
 
 
@@ -66,14 +65,22 @@ def _key(op: Operation) -> Hashable:
     operands: list[Hashable] = list(op.operands)
     if op.has(Trait.COMMUTATIVE) and id(operands[0]) > id(operands[1]):
         operands.reverse()
-    return (*_shape(op, {}), tuple(operands))
+    return structure(op), tuple(operands)
 
 
-def _shape(op: Operation, names: dict[Value | Block, int]) -> tuple[Hashable, ...]:
+def structure(op: Operation, without: str = "") -> Hashable:
+    """Equal for ops that are equal with all that is inside, apart from their operands, locations and one property.
+    Values from outside that regions use must be the same ones.
+    """
+    properties = {name: value for name, value in op.properties.items() if name != without}
+    return _shape(op, properties, {})
+
+
+def _shape(op: Operation, properties: Mapping[str, Attribute], names: dict[Value | Block, int]) -> tuple[Hashable, ...]:
     """The op without its operands; `names`: numbers of the values and blocks of the regions around it."""
     types = tuple(result.type for result in op.results)
     regions = tuple(_region_key(region, names) for region in op.regions)
-    return op.name, DictAttr.of(op.properties), DictAttr.of(op.attributes), types, regions
+    return op.name, DictAttr.of(properties), DictAttr.of(op.attributes), types, regions
 
 
 def _region_key(region: Region, names: dict[Value | Block, int]) -> Hashable:
@@ -91,7 +98,7 @@ def _region_key(region: Region, names: dict[Value | Block, int]) -> Hashable:
         for op in block:
             operands = tuple(names.get(value, value) for value in op.operands)
             targets = tuple(names.get(target, -1) for target in op.successors)
-            parts.append((_shape(op, names), operands, targets))
+            parts.append((_shape(op, op.properties, names), operands, targets))
     return tuple(parts)
 
 

@@ -17,7 +17,7 @@ predicate over types.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
@@ -246,11 +246,6 @@ class Declaration:
     def has_segments(self, kind: str) -> bool:
         """Whether a property holds the group sizes of that kind."""
         return self.positional[kind].variadic > 1 and not self.same_size
-
-    def fields(self) -> Iterator[Field]:
-        """All fields, by kind."""
-        for kind in ("operand", "result", "region", "successor", "attribute"):
-            yield from getattr(self, kind)
 
     def sizes(self, op: Operation, kind: str, total: int) -> Sequence[int]:
         """Number of the op's operands (results, ...) in each field of that kind. Raises ValueError for a mismatch."""

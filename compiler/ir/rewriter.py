@@ -18,7 +18,7 @@ from .builder import Builder
 from .core import Operation, Value
 from .dims import UndecidedError
 from .effects import is_dead
-from .locations import UNKNOWN, Location, fused
+from .locations import UNKNOWN, Location
 from .symbols import SymbolTables
 
 Op = TypeVar("Op", bound=Operation)
@@ -34,7 +34,6 @@ class Rewriter:
 
     def __init__(self, worklist: dict[Operation, None]) -> None:
         self._worklist = worklist
-        self._later: dict[Operation, None] = {}
         self.symbols = SymbolTables()
         self._op: Operation | None = None
         self._loc: Location = UNKNOWN
@@ -78,16 +77,6 @@ class Rewriter:
         self._worklist[op] = None
         return op
 
-    def postpone(self, op: Operation) -> None:
-        """Postpones an op: it is visited again once, after all other ops."""
-        self._later[op] = None
-
-    def postponed(self) -> bool:
-        """Whether the postponed ops are being visited."""
-        self._worklist.update(dict.fromkeys(reversed(self._later)))
-        self._later.clear()
-        return bool(self._worklist)
-
     def revisit(self, op: Operation) -> None:
         """Adds an op and the ops in its regions to the worklist."""
         self._worklist.update(dict.fromkeys(reversed(list(op.walk()))))
@@ -113,36 +102,16 @@ class Rewriter:
         if old.defining_op is not None:
             self._worklist[old.defining_op] = None
 
-    def merge(self, op: Operation, into: Operation) -> None:
-        """Replaces an op by an equal one, which then has both source locations."""
-        into.loc = fused(into.loc, op.loc)
-        self.replace(op, into.results)
-
     def erase(self, op: Operation) -> bool:
         """Erases an op with unused results; the ops that define its operands are visited again. Returns True."""
         for inner in op.walk():
             self._worklist.pop(inner, None)
-            self._later.pop(inner, None)
             for value in inner.operands:
                 maker = value.defining_op
                 if maker is not None and not maker.is_inside(op):
                     self._worklist[maker] = None
         op.erase()
         return True
-
-    def changed(self, op: Operation) -> None:
-        """Records that an op was changed in place: it and its users are visited again."""
-        self._worklist[op] = None
-        for result in op.results:
-            self._worklist.update(dict.fromkeys(result.users()))
-
-    def set_operand(self, op: Operation, index: int, value: Value) -> None:
-        """Replaces one operand; the op and the old operand's definition are visited again."""
-        old = op.operands[index].defining_op
-        op.set_operand(index, value)
-        if old is not None:
-            self._worklist[old] = None
-        self.changed(op)
 
 
 def erase_unused(op: Operation, rewriter: Rewriter) -> bool:
@@ -162,7 +131,7 @@ def rewrite(top: Operation, patterns: Mapping[str, Iterable[Pattern]]) -> bool:
     table = {name: tuple(items) for name, items in patterns.items()}
     general = table.get("", ())
     changed = False
-    while worklist or rewriter.postponed():
+    while worklist:
         op, _ = worklist.popitem()
         if op.parent is None:
             continue

@@ -70,6 +70,11 @@ class Extents:
         return cls(shape[:first], shape[first:second], shape[second:])
 
     @property
+    def sizes(self) -> dict[str, Size]:
+        """Dimension -> extent, for those of the result."""
+        return {"b": prod(self.batch), "m": self.rows, "n": self.columns}
+
+    @property
     def rows(self) -> Size:
         """Number of rows of a matrix of the result."""
         return prod(self.left)
@@ -89,6 +94,39 @@ class Output:
     value: Value
     binding: int
     window: DynamicUpdateSlice | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows that ops compute. `count`: their number; `results`: the values that are written."""
+
+    ops: Sequence[Operation]
+    count: Size
+    results: Sequence[Value]
+
+    def length_of(self, value: Value) -> Size:
+        """Elements per row of a value."""
+        return elements(value) // self.count
+
+    @property
+    def passes(self) -> list[list[Value]]:
+        """The values that each pass over a row reads: the operands of each reduction, then the results."""
+        return [*(list(op.inputs) for op in self.ops if isinstance(op, Reduce)), list(self.results)]
+
+    @property
+    def reduced(self) -> list[Size]:
+        """Elements per row of each reduction."""
+        return [self.length_of(values[0]) for values in self.passes[:-1]]
+
+    @property
+    def lengths(self) -> list[Size]:
+        """Elements per row of each reduction and of each result."""
+        return [*self.reduced, *map(self.length_of, self.results)]
+
+    @property
+    def length(self) -> Size:
+        """The greatest of `lengths`."""
+        return reduce(dim_max, self.lengths)
 
 
 @dataclass(frozen=True)
@@ -160,10 +198,10 @@ class Body:
         return largest
 
     @cached_property
-    def rows(self) -> Size:
-        """Number of rows of a body of kind `rows`."""
+    def rows(self) -> Rows:
+        """The rows of a body of kind `rows`."""
         assert self.hero is not None
-        return elements(self.hero.results[0])
+        return Rows(self.ops, elements(self.hero.results[0]), self.results)
 
     @cached_property
     def extents(self) -> Mapping[str, Size]:
@@ -176,22 +214,24 @@ class Body:
                 assert hero is not None
                 found = {"e": self.largest_result, "k": reduced(hero)}
                 if isinstance(hero, DotGeneral) and self.has_one_size:
-                    parts = Extents.of(hero)
-                    found |= {"b": prod(parts.batch), "m": parts.rows, "n": parts.columns}
+                    found |= Extents.of(hero).sizes
                 return found
             case _ if self.attention is not None:
-                parts = Extents.of(self.attention.product)
-                sizes = {"b": prod(parts.batch), "m": parts.rows, "n": parts.columns}
-                return {**sizes, "k": reduced(self.attention.product)}
+                return Extents.of(self.attention.product).sizes | {"k": reduced(self.attention.product)}
             case "rows":
-                return {"m": self.rows, "k": row_length(self.ops, self.rows, self.results)}
+                return {"m": self.rows.count, "k": self.rows.length}
             case _:
                 return {}
 
     @cached_property
+    def writes_inputs(self) -> bool:
+        """Whether a result is written to the binding of an input."""
+        return any(output.binding in self.inputs.values() for output in self.outputs)
+
+    @cached_property
     def across(self) -> Across | None:
         """How an elementwise body reads an operand across; None if it does not, or writes to an input."""
-        if self.kind != "elementwise" or any(output.binding in self.inputs.values() for output in self.outputs):
+        if self.kind != "elementwise" or self.writes_inputs:
             return None
         if not any(isinstance(op, Transpose | BroadcastInDim) for op in self.ops):
             return None
@@ -205,7 +245,7 @@ class Body:
     @cached_property
     def padding(self) -> PaddedLines | None:
         """The lines of an elementwise body that pads a tensor; None if it does not."""
-        if self.kind != "elementwise" or len(self.outputs) != 1 or self.outputs[0].binding in self.inputs.values():
+        if self.kind != "elementwise" or len(self.outputs) != 1 or self.writes_inputs:
             return None
         return PaddedLines.of(self.outputs[0].value)
 
@@ -219,8 +259,7 @@ class Body:
         """The lines of results of which invocations compute one each; None if there are none, or if the body writes to
         an input.
         """
-        known = self.kind in ("elementwise", "reduction", "contraction")
-        if not known or any(output.binding in self.inputs.values() for output in self.outputs):
+        if self.kind not in ("elementwise", "reduction", "contraction") or self.writes_inputs:
             return None
         return ResultLines.of(self.ops, self.results, [*self.inputs])
 
@@ -255,17 +294,6 @@ def reduced(hero: Operation) -> Size:
 def count_of(value: Value) -> Size:
     """Number of elements in memory, padding included."""
     return prod(stored_shape(value))
-
-
-def row_lengths(ops: Sequence[Operation], rows: Size, results: Sequence[Value]) -> list[Size]:
-    """Elements per row of each reduction and of each result."""
-    inputs = [op.inputs[0] for op in ops if isinstance(op, Reduce)]
-    return [elements(value) // rows for value in (*inputs, *results)]
-
-
-def row_length(ops: Sequence[Operation], rows: Size, results: Sequence[Value]) -> Size:
-    """The greatest of `row_lengths`."""
-    return reduce(dim_max, row_lengths(ops, rows, results))
 
 
 def _kind(given: StringAttr | None, ops: Sequence[Operation], outputs: Sequence[Output]) -> str:

@@ -160,7 +160,7 @@ def staged_dot(task: Task) -> Schedule | None:
     if min(rows, columns) < MIN_STAGED_EXTENT:
         return None
     tile, lanes = task.machine.tile, SQUARE_LANES
-    is_plain = len(Axes.of_dot(task.dot).sizes) == 1
+    is_plain = len(Axes(task.dot.sides).sizes) == 1
     if not is_plain or _blocks(tile, lanes, extents) < MANY_BLOCKS or prod(tile) * task.code.ops > MAX_TILE_OPS:
         tile, lanes = _smaller_tile(task, rows, columns), (STAGED_LANES_DOWN, STAGED_LANES_ACROSS)
     if prod(tile) * task.code.ops > MAX_TILE_OPS:

@@ -6,7 +6,7 @@ computes all results of its tile before it writes the first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -53,15 +53,13 @@ from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
 from orchestrion.compiler.stablehlo.ops.indexing import DynamicSlice, DynamicUpdateSlice
 from orchestrion.compiler.stablehlo.ops.reducers import is_commutative
 
-from .body import Body, Extents, Output, count_of
+from .body import Body, Extents, Output, Rows, count_of
 from .dialect import Return
 from .library import KERNELS
 from .machine import PLAIN, Machine
 from .reduction_limits import longest
 from .schedule import Schedule, Step
 
-#: a function that writes elements of an output at some places
-_Store = Callable[[Sequence[Index], Sequence[Value]], None]
 #: the schedule by which an invocation computes one element of each result
 THREAD = Schedule.of(Step("bind", "grid", "invocation", 64))
 
@@ -125,7 +123,7 @@ class Kernel:
             bindings = {output.value: self.binding(output) for output in body.outputs}
             KERNELS[body.kind].emit(self.elemental, body.hero, bindings)
         elif body.kind == "rows":
-            outputs = [(output.value, self._storing(output)) for output in body.outputs]
+            outputs = [(output.value, partial(self.store, output)) for output in body.outputs]
             emit_rows(self.elemental, body, schedule, outputs)
         elif is_tiled_dot(schedule):
             self._tile_of_dot()
@@ -149,9 +147,6 @@ class Kernel:
             starts = self.elemental.run(starts_of(b, output.window))
             places = [at.at(shape_of(output.window.out), moved(b, starts, at)) for at in places]
         store(b, values, self.binding(output), [at.linear for at in places])
-
-    def _storing(self, output: Output) -> _Store:
-        return lambda places, values: self.store(output, places, values)
 
     def _store_line(self, output: Output, position: Value, value: Value) -> None:
         store(self.builder, [value], self.binding(output), [position])
@@ -192,9 +187,10 @@ class Kernel:
             with b.when(exists):
                 body.padding.emit(self.elemental, schedule.workgroup_size, number, partial(self._store_line, output))
         elif body.dynamic_rows is not None:
-            row = Row(self.elemental, body.ops, body.dynamic_rows.count, number, schedule.workgroup_size)
+            rows = Rows(body.ops, body.dynamic_rows.count, body.results)
+            row = Row(self.elemental, rows, number, schedule.workgroup_size)
             with b.when(exists):
-                row.emit([(one.value, self._storing(one)) for one in body.outputs], b.const(True, "i1"))
+                row.emit([(one.value, partial(self.store, one)) for one in body.outputs], b.const(True, "i1"))
         else:
             assert body.lines is not None
             at, is_inside = body.lines.place(b, schedule, number)
@@ -212,7 +208,7 @@ class Kernel:
         in_order = not b.machine.staging or isinstance(hero, Reduce) and not is_commutative(hero.body.block)
         if b.machine.lanes and isinstance(hero, Reduce) and is_free(hero):
             in_order, reduction = False, in_any_order(b, hero, reduction)
-        return hero, at, parts_of(self.elemental, hero, reduction, lanes, in_order, most, beside)
+        return hero, at, parts_of(self.elemental, reduction, lanes, in_order, most, beside)
 
     def _combine(self, hero: Operation, at: Index, parts: Parts) -> None:
         """Combines the parts, and remembers the results of the hero at their place, in one invocation."""
@@ -279,12 +275,12 @@ class Kernel:
         number = grid_place(b, schedule, count)
         branch = None if schedule.by_workgroups else b.begin_if(is_in_grid(b, schedule, count))
         at = dict(zip((dim for dim, _ in grid), delinearize(b, number, tuple(n for _, n in grid)), strict=True))
-        if (stage := schedule.find("stage", "out")) is not None:
+        if schedule.sums:
             writes = is_in_grid(b, schedule, count)
             if body.attention is not None:
                 AttentionBlock(self.elemental, body.attention, schedule, at, writes).emit(self._finish)
             else:
-                kind = LineDot if copies_lines(dot, schedule) else BLOCKS[stage.how]
+                kind = LineDot if copies_lines(dot, schedule) else BLOCKS[schedule.sums]
                 kind(self.elemental, dot, schedule, at, writes).emit(self._finish)
             return
         extents = Extents.of(dot)

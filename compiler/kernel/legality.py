@@ -33,7 +33,7 @@ from orchestrion.compiler.stablehlo.ops.base import dtype_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 from orchestrion.schema.dtypes import FLOAT
 
-from .body import Body, Extents, count_of, row_lengths
+from .body import Body, Extents, count_of
 from .dialect import VECTOR_LANES
 from .library import KERNELS
 from .machine import MAX_SHARED_BYTES, Machine
@@ -124,7 +124,7 @@ def _sizes(body: Body, schedule: Schedule) -> Iterator[str]:
             yield f"{step}: the extent of {step.dim} is {extent}, not dynamic"
         elif not least <= step.count <= most:
             yield f"{step}: the extent of {step.dim} is from {least} to {most}"
-    most = MAX_TILE if schedule.find("stage", "out") is None else MAX_PANEL_TILE
+    most = MAX_PANEL_TILE if schedule.sums else MAX_TILE
     if schedule.results > most:
         yield f"an invocation computes {most} results at most"
 
@@ -174,7 +174,7 @@ def _reduction(body: Body, schedule: Schedule, machine: Machine) -> Iterator[str
 def _loop_iterations(body: Body, schedule: Schedule, machine: Machine) -> int:
     """Upper bound of the iterations of all loops of an invocation, if several loops run one after the other; else 0."""
     if body.kind == "rows":
-        return row_iterations(body.ops, body.rows, body.results, schedule.lanes, machine)
+        return row_iterations(body.rows, schedule.lanes, machine)
     size = schedule.count("tile", "e")
     return (
         3 * size * loop_iterations(ceildiv(longest(body.extents.get("k", 0), machine), schedule.lanes))
@@ -244,8 +244,7 @@ def _dot(body: Body, schedule: Schedule, machine: Machine) -> Iterator[str]:
     assert isinstance(dot, DotGeneral)
     if schedule.lanes > 1:
         yield "the reduction of a dot in tiles is not shared"
-    out = schedule.find("stage", "out")
-    if out is not None and out.how == "windows":
+    if schedule.sums == "windows":
         yield from _lines(dot, schedule, machine)
         return
     for step in (*schedule.named("tile"), *schedule.named("bind")):
@@ -258,24 +257,24 @@ def _dot(body: Body, schedule: Schedule, machine: Machine) -> Iterator[str]:
         yield from _vectors(schedule, step, machine)
     for dim, index in (("m", 0), ("n", 1)):
         yield from _edge(body, dot, schedule, dim, index)
-    if out is not None:
+    if schedule.sums:
         blocks = {"winograd": _winograd, "bytes": _word_panels, "pairs": _word_panels, "lanes": _lane_sums}
-        yield from blocks.get(out.how, _panels)(dot, schedule, machine)
+        yield from blocks.get(schedule.sums, _panels)(dot, schedule, machine)
     elif any(schedule.named("stage")):
         yield from _staged(body, dot, schedule, machine)
 
 
 def _vectors(schedule: Schedule, step: Step, machine: Machine) -> Iterator[str]:
-    out, tile = schedule.find("stage", "out"), schedule.count("tile", step.dim)
-    dims, fits = ("n", tile % step.count == 0) if out is None else ("mn", tile >= step.count)
-    if out is not None and out.how == "lanes":
+    tile = schedule.count("tile", step.dim)
+    dims, fits = ("mn", tile >= step.count) if schedule.sums else ("n", tile % step.count == 0)
+    if schedule.sums == "lanes":
         dims, fits = "k", True
     if step.dim not in dims or step.count not in VECTOR_LANES or not fits:
         lanes = ", ".join(map(str, VECTOR_LANES))
         yield f"{step}: vectors have {lanes} lanes along {' or '.join(dims)}, which divide its tile"
     if step.count > machine.vector_lanes:
         yield f"{step}: the machine has vectors of {machine.vector_lanes} lanes"
-    if any(schedule.named("stage")) and schedule.find("stage", "out") is None:
+    if any(schedule.named("stage")) and not schedule.sums:
         yield f"{step}: products of staged operands are computed one by one"
 
 
@@ -288,7 +287,7 @@ def _edge(body: Body, dot: DotGeneral, schedule: Schedule, dim: str, index: int)
         if extent % size != 0:
             yield f"tiles of {size} do not divide {dim}, of extent {extent}: it needs a guard"
         return
-    apart = schedule.local(dim) > 1 and schedule.find("stage", "out") is None
+    apart = schedule.local(dim) > 1 and not schedule.sums
     if step.how == "shift" and (least < size or apart):
         yield f"{step}: a tile is moved back only if the extent, {extent}, is a tile or more"
     if step.how == "pad":
@@ -495,7 +494,7 @@ def _rows(body: Body, schedule: Schedule) -> Iterator[str]:
     used = parts_bytes(body.ops, schedule.lanes)
     if stage is None:
         most = schedule.range_of("k")[1]
-        used = shared_row_bytes(body.ops, body.rows, body.results, schedule.lanes, most)
+        used = shared_row_bytes(body.rows, schedule.lanes, most)
     if used > MAX_SHARED_BYTES:
         yield f"rows take {used} bytes of shared memory; every device has {MAX_SHARED_BYTES}"
     if stage is None:
@@ -503,7 +502,7 @@ def _rows(body: Body, schedule: Schedule) -> Iterator[str]:
     if stage.how != "register" or stage.count:
         yield f"{stage}: rows stay in registers"
         return
-    if any(bounds(length)[0] < 1 for length in row_lengths(body.ops, body.rows, body.results)):
+    if any(bounds(length)[0] < 1 for length in body.rows.lengths):
         yield f"{stage}: rows may be empty"
     most, limit = bounds(body.extents["k"])[1], schedule.range_of("k")[1]
     each = ceildiv(most if limit is None else min(most, limit), schedule.lanes)
@@ -527,11 +526,11 @@ def choice_problems(body: Body, schedules: list[Schedule]) -> Iterator[str]:
             if step is not None:
                 known[step.dim] = max(known.get(step.dim, 0), step.count + 1)
         for step in schedule.named("assume"):
-            if not _is_known(body, schedule, step, known):
+            if not _is_known(body, step, known):
                 yield f"{step}: smaller dispatches take {schedule}, too"
 
 
-def _is_known(body: Body, schedule: Schedule, step: Step, known: dict[str, int]) -> bool:
+def _is_known(body: Body, step: Step, known: dict[str, int]) -> bool:
     """Whether an assumed least extent is guaranteed. Either earlier schedules take all smaller extents, or another
     dimension that is never larger is guaranteed to be as large.
     """

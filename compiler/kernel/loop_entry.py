@@ -64,7 +64,7 @@ def schedule_of_part(body: Body, machine: Machine) -> Schedule | None:
 
     `machine`: that of the entry.
     """
-    if body.symbols or body.kind in KERNELS or body.index_type != "ui32" or any(True for _ in diagnose(body.ops)):
+    if body.symbols or body.kind in KERNELS or body.index_type != "ui32" or any(diagnose(body.ops)):
         return None
     alone = machine_of_parts(machine)
     if body.kind == "rows":
@@ -74,7 +74,7 @@ def schedule_of_part(body: Body, machine: Machine) -> Schedule | None:
             found = choose(body, alone).schedule
         except CompileError:
             return None
-    if found.by_workgroups or any(True for _ in problems(body, found, alone)):
+    if found.by_workgroups or any(problems(body, found, alone)):
         return None
     return Schedule.of(*(replace(step, count=1) if step.dim == "grid" else step for step in found.steps))
 

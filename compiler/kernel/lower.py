@@ -28,7 +28,7 @@ from .schedule import Schedule, ScheduleError, parse
 
 
 def schedules_of(entry: Operation) -> list[Schedule]:
-    """The schedules of an entry: specialized ones first, the general one last. None if the entry has none yet.
+    """The schedules of an entry: specialized ones first, the general one last. Empty if the entry has none yet.
 
     Raises CompileError for an attribute that is no schedule.
     """

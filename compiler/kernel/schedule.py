@@ -171,10 +171,15 @@ class Schedule:
         return prod(step.count for step in self.named("tile"))
 
     @property
+    def sums(self) -> str:
+        """How the sums of a dot are staged; empty if they are not."""
+        step = self.find("stage", "out")
+        return "" if step is None else step.how
+
+    @property
     def keeps_scores(self) -> bool:
         """Whether a workgroup computes rows of an attention."""
-        step = self.find("stage", "out")
-        return step is not None and step.how == "rows"
+        return self.sums == "rows"
 
     @property
     def workgroup_size(self) -> int:

@@ -4,11 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
-from orchestrion.compiler.ir.attributes import DictAttr, StringAttr
 from orchestrion.compiler.ir.core import Block, Operation
 from orchestrion.compiler.kernel.code.builder import Function, body_of
 from orchestrion.compiler.sequencer.level_code import code_of
-from orchestrion.compiler.sequencer.ll_seq import Entry
+from orchestrion.compiler.sequencer.ll_seq import Entry, access_of
 from orchestrion.schema.dtypes import BOOL, BY_NAME, FLOAT, DType
 
 from . import dialect as k
@@ -56,7 +55,7 @@ def signature_of(entry: Entry) -> Signature:
     elements = _element_types(block, ops)
     retyped = () if entry.retyped is None else entry.retyped.ints
     bindings = [
-        BindingUse(_access(entry, item) != "read", elements.get(ordinal), *place, ordinal in retyped)
+        BindingUse(access_of(item) != "read", elements.get(ordinal), *place, ordinal in retyped)
         for ordinal, (item, place) in enumerate(zip(entry.bindings, entry.places(), strict=True))
     ]
     shared = [op.output for op in ops if isinstance(op, k.Shared)]
@@ -114,13 +113,6 @@ def _feature(dtype: DType) -> str | None:
     if dtype.kind == FLOAT:
         return "float64" if dtype.bits == 64 else None
     return f"int{dtype.bits}" if dtype.bits in (8, 16, 64) else None
-
-
-def _access(entry: Entry, binding: object) -> str:
-    access = binding.get("access") if isinstance(binding, DictAttr) else None
-    if not isinstance(access, StringAttr):
-        raise _wrong(entry, f"binding {binding} has no access")
-    return access.value
 
 
 def _wrong(op: Operation, message: str) -> CompileError:

@@ -365,9 +365,7 @@ def _shared(op: ll_seq.Dispatch, entry: ll_seq.Entry) -> Iterator[str]:
             yield f"bindings {members} share one, at offsets {offsets} that are not all multiples of {ALIGNMENT}"
 
 
-def values_fit(
-    values: ArrayAttr, offsets: Sequence[int], size: int, parameter: DictAttr | None = None
-) -> Iterator[str]:
+def values_fit(values: ArrayAttr, offsets: Sequence[int], size: int, parameter: DictAttr | None) -> Iterator[str]:
     """Dense values in order at their offsets inside `size` bytes; or a parameter of `size` bytes, without values."""
     if parameter is not None:
         wrong = problem(parameter) or (f"has values beside parameter {name_of(parameter)}" if values else "")

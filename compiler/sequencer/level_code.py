@@ -9,7 +9,7 @@ from __future__ import annotations
 from orchestrion.compiler.ir.attributes import StringAttr
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Block, Operation, Region
-from orchestrion.compiler.ir.equality import equal
+from orchestrion.compiler.ir.cse import structure
 from orchestrion.compiler.ir.symbols import table_of
 
 from .ll_seq import BINDING, End, Entry, Executable
@@ -55,13 +55,7 @@ def first_with_payload(executable: Executable) -> Executable | None:
 
 def same_body(one: Entry, other: Entry) -> bool:
     """Whether two entries are equal, apart from the bindings that lie in one of the device."""
-    shared = [(op, op.properties.pop("shared", None)) for op in (one, other)]
-    try:
-        return equal(one, other)
-    finally:
-        for op, value in shared:
-            if value is not None:
-                op.properties["shared"] = value
+    return structure(one, "shared") == structure(other, "shared")
 
 
 def take_code(entry: Entry, first: Entry) -> None:

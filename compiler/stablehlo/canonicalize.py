@@ -55,9 +55,6 @@ _IDENTITY_ELEMENTS: Final[dict[str, tuple[tuple[int, ...], int | None, str | Non
     "stablehlo.shift_right_logical": ((1,), 0, None),
 }
 
-#: Involutions: applied twice they give the operand.
-_INVOLUTIONS: Final = frozenset({"stablehlo.negate", "stablehlo.not"})
-
 
 def run(module: Module) -> None:
     rewrite(module, PATTERNS)
@@ -87,11 +84,6 @@ def _is(elements: DenseElements, integer: int | None, real: str | None) -> bool:
     return integer is not None and value == (integer != 0 if isinstance(value, bool) else integer)
 
 
-def _involution(op: Operation, rewriter: Rewriter) -> bool:
-    inner = op.operands[0].defining_op
-    return inner is not None and inner.name == op.name and rewriter.replace(op, [inner.operands[0]])
-
-
 def _select(op: Select, rewriter: Rewriter) -> bool:
     chosen = op.on_true if op.on_true is op.on_false else None
     predicate = _constant(op.pred)
@@ -106,16 +98,12 @@ def _unchanged(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _gives_operand(op: Operation) -> bool:
-    source, type = tensor_of(op.operands[0]), tensor_of(op.results[0])
-    if source != type:
+    type = tensor_of(op.results[0])
+    if tensor_of(op.operands[0]) != type:
         return False
     match op:
         case BitcastConvert() | Convert() | Reshape() | Slice():
             return True
-        case Transpose():
-            return op.permutation.ints == tuple(range(type.rank))
-        case BroadcastInDim():
-            return op.broadcast_dimensions.ints == tuple(range(type.rank))
         case Reverse():
             return all(type.shape[axis] in (0, 1) for axis in op.dimensions.ints)
         case Concatenate():
@@ -285,9 +273,8 @@ def _reduce_of_one(op: Reduce, rewriter: Rewriter) -> bool:
 
 _DATA_MOVEMENT: Final[dict[str, tuple[Pattern, ...]]] = {
     "reshape": (_unchanged, _merge(Reshape, Reshape, lambda op, inner: {}), _reshape_of_repeated),
-    "transpose": (_unchanged, _as_reshape, _merge(Transpose, Transpose, _transpose)),
+    "transpose": (_as_reshape, _merge(Transpose, Transpose, _transpose)),
     "broadcast_in_dim": (
-        _unchanged,
         _as_reshape,
         _merge(BroadcastInDim, BroadcastInDim, _broadcast),
         _merge(BroadcastInDim, Reshape, _broadcast_of_reshape),
@@ -308,7 +295,6 @@ _DATA_MOVEMENT: Final[dict[str, tuple[Pattern, ...]]] = {
 PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
     **{f"stablehlo.{name}": patterns for name, patterns in _DATA_MOVEMENT.items()},
     **{name: (_drop_identity_element,) for name in _IDENTITY_ELEMENTS},
-    **{name: (_involution,) for name in _INVOLUTIONS},
     **CONTROL_FLOW,
     "": (fold,),
 }

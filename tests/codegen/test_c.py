@@ -42,6 +42,7 @@ def test_examples_give_the_bits_of_the_device_cpu(
     same_bits(program(*inputs(name)), wanted(name))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("command", [("clang", *STRICT), ("g++", *PLUS_PLUS)], ids=["clang", "g++"])
 @pytest.mark.parametrize("name", ["mlp", "spectral_norm"])
 def test_other_compilers_have_nothing_to_say(name: str, command: tuple[str, ...], tmp_path: Path) -> None:
@@ -77,6 +78,7 @@ def test_an_object_file_needs_no_library(name: str, compiler: str, flags: tuple[
     assert all(line.split()[-1].startswith(f"{name}_") for line in defined.stdout.splitlines())
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_packed_panels_give_the_bits_of_the_device_cpu(compiler: str, tmp_path: Path) -> None:
     need(compiler)
@@ -85,7 +87,8 @@ def test_packed_panels_give_the_bits_of_the_device_cpu(compiler: str, tmp_path: 
     same_bits(got, on_device(PRODUCT, *factors(), target="cpu"))
 
 
-@pytest.mark.parametrize("flags", [("-O2",), NATIVE, ("-O1", "-fsanitize=undefined", "-fno-sanitize-recover=all")])
+@pytest.mark.sampled
+@pytest.mark.parametrize("flags", [("-O2",), NATIVE, ("-O0", "-fsanitize=undefined", "-fno-sanitize-recover=all")])
 @pytest.mark.parametrize("dtype", ["i32", "ui32", "i64"])
 def test_products_of_integers_wrap(dtype: str, flags: tuple[str, ...], tmp_path: Path) -> None:
     """In vectors, of which C computes with the bits."""
@@ -126,7 +129,7 @@ def test_a_convolution_that_prefetches_gives_the_bits_of_the_device_cpu(tmp_path
 
 def test_sanitizers_find_nothing(tmp_path: Path) -> None:
     need("gcc")
-    flags = ("-O1", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+    flags = ("-O0", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
     for name in ("mlp", "spectral_norm"):
         program = c_program(EXAMPLES / f"{name}.mlir", tmp_path / name, name)
         program.build("gcc", *STRICT, *flags)(*inputs(name))
@@ -184,7 +187,7 @@ def test_threads_of_the_app_have_scratch_memory_each(tmp_path: Path) -> None:
     need("gcc")
     alone = c_program(PRODUCT, tmp_path / "alone").build("gcc", *STRICT, "-O1")
     threads = c_program(PRODUCT, tmp_path / "threads", threads=True).build(
-        "gcc", *STRICT, "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"
+        "gcc", *STRICT, "-O0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"
     )
     header = alone.files["model.h"]
     assert isinstance(header, str) and int(re.findall(r"model_PART_BYTES (\d+)u", header)[0]) > 32 << 10
@@ -454,6 +457,7 @@ ROUNDING: dict[str, Callable[[Array], Array]] = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
 @pytest.mark.parametrize(("compiled_by", "run_by"), [("gcc", ""), ("s390x-linux-gnu-gcc", "qemu-s390x")])
 def test_functions_without_a_library_round_as_they_must(

@@ -119,7 +119,7 @@ def test_fills_of_any_pattern_and_length(count: int, tmp_path: Path) -> None:
 
 
 def test_sanitizers_find_nothing(tmp_path: Path) -> None:
-    flags = ("-O1", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+    flags = ("-O0", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
     program = vulkan_program(EXAMPLES / "mlp.mlir", tmp_path).build("gcc", *STRICT, *flags)
     leaks = ("env", "ASAN_OPTIONS=detect_leaks=0")  # of drivers
     program(*inputs("mlp"), runner=leaks)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import prod
 from shutil import which
 from typing import Any
+from zlib import crc32
 
 import image_runner
 import numpy as np
@@ -23,6 +24,7 @@ from orchestrion.compiler.profiles import DEFAULT
 from orchestrion.compiler.sequencer import ll_seq
 from orchestrion.compiler.stablehlo.ops.base import dtype_of, tensor_of
 from orchestrion.compiler.stablehlo.ops.func import Func
+from orchestrion.compiler.targets.cpu import levels
 from orchestrion.compiler.targets.cpu.levels import LEVELS
 from orchestrion.compiler.targets.target import Payload, target
 from orchestrion.hal.backend import BackendBuffer, BackendDevice, Binding, Entry, MemoryUse
@@ -30,12 +32,15 @@ from orchestrion.hal.errors import DriverUnavailable
 from orchestrion.hal.registry import load_driver
 from orchestrion.hal.workload import Grid, divide, fold
 
+#: the levels of this machine's architecture, best first
+HOST_LEVELS = levels.host_levels()
+
 
 @dataclass(frozen=True)
 class Lowered:
     """One entry for one target: its code, what to dispatch, the shape and NumPy type of each result.
 
-    `payloads`: the code; of processors an image for each level of this machine's architecture, best first.
+    `payloads`: the code; of processors an image for each level that the test has, best first.
     """
 
     target: str
@@ -135,9 +140,7 @@ def lower(text: str, name: str, machine: str = DEFAULT, schedule: str | None = N
 
 
 def payloads_of(name: str, executable: Operation, levels: Sequence[str] = ()) -> Sequence[Payload]:
-    """The code of an executable. For processors an image for each level, by default those of this machine's
-    architecture.
-    """
+    """The code of an executable. For processors an image for each level, by default those of `host_levels`."""
     made = target(name)
     return made.payloads(executable, levels) if name == "cpu" else [made.serialize(executable)]
 
@@ -161,6 +164,16 @@ def _object_files() -> Iterator[None]:
     """LLVM compiles equal texts once."""
     with kept():
         yield
+
+
+@pytest.fixture(autouse=True)
+def _other_level(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every day, each second test of this folder has native images of one more level of this machine, in turn."""
+    own, turn = levels.host_levels(), crc32(request.node.nodeid.encode())
+    others = [name for name in HOST_LEVELS if name not in own]
+    if others and turn % 2 and "one_level" not in request.fixturenames:
+        also = others[turn // 2 % len(others)]
+        monkeypatch.setattr(levels, "host_levels", lambda: (*own, also))
 
 
 @pytest.fixture(scope="session")

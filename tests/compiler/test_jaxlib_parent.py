@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from everyday import of_the_day
 
 from orchestrion.compiler.driver import Compilation
 from orchestrion.compiler.errors import CompileError, ParseError
@@ -190,10 +191,10 @@ def test_aliases_that_do_not_double_are_read() -> None:
 def test_counting_aliases_takes_linear_time(unit: str) -> None:
     start = time.process_time()
     try:
-        check_aliases(unit * 300_000, "x")
+        check_aliases(unit * 100_000, "x")
     except ParseError as error:
         assert error.line >= 1
-    assert time.process_time() - start < 30
+    assert time.process_time() - start < 10
 
 
 def test_regions_as_deep_as_the_limit_allows_leave_no_recursion_error() -> None:
@@ -246,12 +247,12 @@ def test_brackets_are_counted_where_they_are_brackets(text: str, fits: bool) -> 
 @pytest.mark.parametrize("unit", ["[", '"', '"\\', '"0x', "//", "->", '("0x', "#a<//", "()", "<{", "(]", "'"])
 def test_counting_takes_linear_time(unit: str) -> None:
     start = time.process_time()
-    for text in (unit * 500_000, unit * 500_000 + "\n" + "(" * MAX_NESTING * 2):
+    for text in (unit * 150_000, unit * 150_000 + "\n" + "(" * MAX_NESTING * 2):
         try:
             check_nesting(text, "x")
         except ParseError as error:
             assert error.line >= 1
-    assert time.process_time() - start < 30
+    assert time.process_time() - start < 10
 
 
 # what is read in the child
@@ -389,16 +390,16 @@ MUTANTS = 40
 
 
 @pytest.mark.parametrize("form", ["bytecode", "artifact"])
-def test_damaged_bytes_are_read_or_refused(form: str, forms: dict[str, bytes]) -> None:
+def test_damaged_bytes_are_read_or_refused(form: str, forms: dict[str, bytes], pytestconfig: pytest.Config) -> None:
     whole, source = forms[form], random.Random(11)
-    refused = 0
-    for _ in range(MUTANTS):
+    refused, numbers = 0, of_the_day(pytestconfig, range(MUTANTS), 4)
+    for _ in numbers:
         try:
             load_module(mutant(source, whole))
         except CompileError as error:
             assert error.diagnostics
             refused += 1
-    assert MUTANTS // 3 < refused
+    assert len(numbers) // 3 < refused
 
 
 def mutant(source: random.Random, whole: bytes) -> bytes:

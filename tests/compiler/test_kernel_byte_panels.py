@@ -26,6 +26,8 @@ from orchestrion.compiler.targets.cpu import target as cpu
 from orchestrion.compiler.targets.cpu.levels import LEVELS, levels_named
 from orchestrion.compiler.targets.target import target
 
+pytestmark = pytest.mark.sampled(every=2)
+
 
 def numbers(shape: tuple[int, ...], dtype: str) -> np.ndarray:
     """All numbers of a type of 8 bits, the least and the greatest often."""
@@ -80,7 +82,7 @@ def test_slices_of_an_inner_axis(computes: Any, depth: int) -> None:
     same(computes, dot, "i8", words(8, 16, depth, (8, 1)))
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(dot=dots().filter(lambda dot: prod(dot.out) <= 20_000))
 def test_any_contraction_by_the_schedule_of_the_machine(computes: Any, dot: Dot) -> None:
     same(computes, dot)

@@ -16,7 +16,7 @@ EACH_TARGET = pytest.mark.parametrize("target", TARGETS)
 # Structure: random shapes, one op
 
 SHAPES = st.lists(st.integers(1, 5), min_size=0, max_size=4)
-SOME = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SOME = settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @EACH_TARGET

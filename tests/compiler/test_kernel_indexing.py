@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from stablehlo_text import DTYPES, apply, filled, ints, main, tensor
 
 EACH_TARGET = pytest.mark.parametrize("target", ["opencl", "spirv", "cpu"])
-SOME = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SOME = settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 INDICES = ["i8", "i16", "i32", "i64", "ui8", "ui16", "ui32", "ui64"]
 
 

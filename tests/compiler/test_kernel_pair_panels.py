@@ -27,6 +27,8 @@ from orchestrion.compiler.targets.cpu import target as cpu
 from orchestrion.compiler.targets.cpu.levels import LEVELS
 from orchestrion.compiler.targets.target import target
 
+pytestmark = pytest.mark.sampled(every=2)
+
 PAIRS = "x86-64-v4-bf16"
 #: exponent of 1 as a bf16 stores it, and that of infinities and NaN
 ONE, SPECIAL = 127, 255
@@ -112,7 +114,7 @@ def test_slices_of_an_inner_axis(computes: Any, depth: int) -> None:
     same(computes, dot, numbers(dot.lhs), numbers(dot.rhs), pairs(4, 16, depth, (8, 1)), depth)
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(dot=dots().filter(lambda dot: prod(dot.out) <= 20_000))
 def test_any_contraction_by_the_schedule_of_the_machine(computes: Any, dot: Dot) -> None:
     x, y = numbers(dot.lhs), numbers(dot.rhs)

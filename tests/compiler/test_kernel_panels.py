@@ -39,7 +39,7 @@ SCHEDULES = [
 SHAPES = [(16, 3, 16), (17, 5, 32), (130, 65, 16), (33, 200, 17), (300, 1, 45), (16, 4160, 31)]
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_matrices_of_any_size(computes: Any, schedule: str, shape: tuple[int, int, int]) -> None:
@@ -66,7 +66,7 @@ def test_integers_have_panels_and_wrap(computes: Any, shape: tuple[int, int, int
 FEW_ROWS = [(1, 130, 2048), (2, 65, 300), (3, 70, 100), (3, 7, 1100), (4, 128, 256), (9, 31, 400), (16, 200, 300)]
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("shape", [*FEW_ROWS, (2048, 130, 1), (259, 1300, 1), (300, 70, 3)], ids=str)
 @pytest.mark.parametrize("turned", [False, True])
 def test_few_rows_and_few_columns(computes: Any, shape: tuple[int, int, int], turned: bool) -> None:
@@ -79,7 +79,7 @@ def test_few_rows_and_few_columns(computes: Any, shape: tuple[int, int, int], tu
     check(got, expected(dot, x, y, "f32"), "f32")
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("along", ["m", "n"])
 @pytest.mark.parametrize("depth", [16, 17, 150])
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
@@ -96,7 +96,7 @@ def test_lanes_of_sums_along_the_reduction(computes: Any, along: str, depth: int
     check(got, expected(dot, x, y, dtype), dtype)
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("shape", [(4, 65, 32), (4, 300, 128), (1, 4000, 64), (1, 4000, 512), (11, 65, 256)], ids=str)
 @pytest.mark.parametrize(
     "schedule", [None, panels(4, 16, 64, "rhs"), panels(4, 16, 192, ""), panels(2, 16, 16, "", (2, 2), how="stream")]
@@ -117,7 +117,7 @@ def test_sums_have_the_bits_of_other_schedules(
 COPIED = [(4, 128, 256), (5, 70, 300), (8, 75, 768), (16, 200, 400), (11, 90, 272), (300, 70, 6)]
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("shape", COPIED, ids=str)
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
 def test_copied_columns_give_the_same_bits(computes: Any, shape: tuple[int, int, int], dtype: str) -> None:
@@ -169,7 +169,7 @@ def test_blocks_of_few_rows_give_two_threads_equal_work(entry: Any, shape: tuple
 WIDTHS = {16: (8, 16), 20: (8, 16), 24: (8, 24), 40: (8, 40), 48: (8, 48), 72: (5, 72), 80: (5, 80), 144: (8, 48)}
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("columns", WIDTHS)
 @pytest.mark.parametrize("depth", [70, 900])
 def test_tiles_of_the_width_of_the_results(computes: Any, entry: Any, columns: int, depth: int) -> None:
@@ -215,7 +215,7 @@ def test_transposed_operands(computes: Any, schedule: str, left: int, right: int
     check(got, expected(dot, x, y, "f32"), "f32")
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("depth", [40, 64, 100, 260])
 @pytest.mark.parametrize("operands", ["", "rhs", "lhs rhs"])
 def test_slices_of_an_inner_axis(computes: Any, depth: int, operands: str) -> None:
@@ -233,7 +233,7 @@ def test_slices_of_an_inner_axis(computes: Any, depth: int, operands: str) -> No
     check(got, expected(dot, x, y, "f32"), "f32")
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("width", [8, 64, 128, 24])
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("schedule", [None, panels(8, 16, 64, "rhs"), panels(8, 16, 200, "lhs rhs", (2, 1))])
@@ -260,7 +260,7 @@ def test_contracted_axis_that_joins_axes_of_memory(
     check(got, exact.T if turned else exact, "f32")
 
 
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(dot=dots().filter(lambda dot: prod(dot.out) <= 20_000))
 def test_any_contraction_by_the_schedule_of_the_machine(computes: Any, dot: Dot) -> None:
     x, y = filled(dot.lhs, "f32"), filled(dot.rhs, "f32")

@@ -57,7 +57,7 @@ def test_sums_have_the_order_of_their_elements(
     assert got.tobytes() == sums_in_blocks(x, y).tobytes()
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     dot=dots().filter(lambda dot: prod(dot.out) <= 20_000 and bool(dot.dims.lhs_contract)),
     dtype=st.sampled_from(["f32", "f32", "f64", "i32", "i8", "i1"]),

@@ -77,7 +77,7 @@ def test_a_last_tile_that_is_moved_back(computes: Any, target: str, shape: tuple
 
 @pytest.mark.sampled(every=3)
 @EACH_SCHEDULE
-@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(dot=dots().filter(lambda dot: prod(dot.out) <= 20_000), dtype=st.sampled_from(["f32", "i32", "i8", "f64"]))
 def test_any_contraction(computes: Any, target: str, schedule: str, dot: Dot, dtype: str) -> None:
     x, y = filled(dot.lhs, dtype), filled(dot.rhs, dtype)

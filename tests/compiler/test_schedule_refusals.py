@@ -506,7 +506,7 @@ def test_the_shared_memory_of_rows_is_what_their_kernel_takes(lanes: int, in_reg
     module = module_of(many_reductions(3, 100), [schedule(f"{GROUP}, reduce(k, tree, {lanes}){stage}")])
     entry = entry_of(module)
     body = Body.of_entry(entry)
-    kept = shared_row_bytes(body.ops, body.rows, body.results, lanes) - parts_bytes(body.ops, lanes)
+    kept = shared_row_bytes(body.rows, lanes) - parts_bytes(body.ops, lanes)
     lower_entry(entry, PLAIN)
     counted = parts_bytes(body.ops, lanes) + (0 if in_registers else kept)
     assert signature_of(entry).shared_bytes == counted

@@ -1,5 +1,6 @@
 """Target cpu: rows and ops are complete, images are reproducible, and what is no image is refused by name."""
 
+import re
 import struct
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -149,6 +150,26 @@ def test_an_image_has_a_row_per_entry(lowered: Callable[..., Any]) -> None:
     assert (entry.bindings, entry.parameters) == (2, 0)
     best = next(level for level in levels_named(()) if not level.base)
     assert payload.features == {best.name}  # without products of bytes or of bf16, the image is that of the base
+
+
+def test_sums_of_products_stay_in_registers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No loop of multiply-adds for a level with few registers uses the frame of its function."""
+    given, level = list[str](), LEVELS["x86-64-v3"]
+
+    def add(self: llvm_child.ObjectFiles, text: str, *rest: Any) -> Any:
+        given.append(text)
+        return real(self, text, *rest)
+
+    real = llvm_child.ObjectFiles.add
+    monkeypatch.setattr(llvm_child.ObjectFiles, "add", add)
+    compiler.compile(LARGE, targets=["cpu"], target_cpu=level.name)
+    (text,) = given
+    assembly = llvm_child.object_file(text, level, "entry", text_only=True).data.decode()
+    blocks = [block.split("\n.LBB")[-1] for block in re.split(r"\n\s+j\w+\s+\.LBB", assembly)]
+    loops = [block for block in blocks if block.count("vfmadd") >= level.registers]
+    assert loops
+    for loop in loops:
+        assert "(%rsp)" not in loop, loop
 
 
 @pytest.mark.parametrize("level", [name for name, row in LEVELS.items() if not row.base])

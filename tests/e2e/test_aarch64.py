@@ -40,7 +40,7 @@ def emulator() -> Iterator[None]:
         yield
 
 
-@pytest.mark.sampled(every=4)
+@pytest.mark.sampled(every=8)
 @pytest.mark.parametrize("hal_case", SUITE)
 def test_conformance(hal_case: str, emulator: None) -> None:
     cpu = load_driver("cpu")
@@ -50,7 +50,7 @@ def test_conformance(hal_case: str, emulator: None) -> None:
         pytest.skip(f"{result.outcome}: {result.reason}")
 
 
-@pytest.mark.sampled(every=3)
+@pytest.mark.sampled(every=6)
 @pytest.mark.programs(every=SAMPLE)
 def test_program(case: Any, emulator: None, check: Callable[[Any, Any], None]) -> None:
     module = compiler.compile(case.lowered(), targets=["cpu"], target_cpu="aarch64")

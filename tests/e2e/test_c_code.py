@@ -23,7 +23,8 @@ from orchestrion import compiler
 Check = Callable[[Any, list[Any]], None]
 LoadOn = Callable[..., Any]
 ALL = os.environ.get("ORCHESTRION_REAL_PROGRAMS") == "all"
-SANITIZE = ("-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+#: with optimisation gcc takes four times as long, and sanitizers see less
+SANITIZE = ("-O0", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 NATIVE = ("-O1", "-march=native")
 #: what builds a program whose results have the bits of the device cpu
 BUILDS: dict[str, tuple[str, ...]] = {
@@ -71,7 +72,7 @@ def same_numbers(got: Sequence[Any], want: Any) -> None:
         np.testing.assert_array_equal(found, wanted)
 
 
-@pytest.mark.sampled(every=3)
+@pytest.mark.sampled(every=4)
 @pytest.mark.programs(SAMPLE)
 @pytest.mark.parametrize("build", BUILDS if ALL else ["gcc"])
 def test_program_in_c(
@@ -112,7 +113,7 @@ CONVOLUTIONS = {
 }
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("compiler_of", ["gcc", "gcc-O3", "clang++"])
 @pytest.mark.parametrize("name", CONVOLUTIONS)
 def test_convolution_in_c(name: str, compiler_of: str, tmp_path: Path, load_on: LoadOn) -> None:

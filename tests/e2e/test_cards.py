@@ -47,7 +47,7 @@ def submissions(program: Any) -> list[int]:
     return seen
 
 
-@pytest.mark.sampled(every=16)
+@pytest.mark.sampled(every=32)
 @pytest.mark.parametrize("machine", [Machine.SMALL_BAR], indirect=True, ids=["small_bar"])
 def test_program(graph_case: Any, machine: Machine, module_of: ModuleOf, load_on: LoadOn, check: Check) -> None:
     program = load_on(module_of(graph_case), "vulkan")

@@ -182,7 +182,7 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize(
     ("name", "device"), [*product(PROGRAMS, ("reference", "vulkan", "swiftshader")), ("little", "opencl")]
 )

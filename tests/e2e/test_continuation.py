@@ -49,13 +49,14 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Compiled:
     return compile
 
 
-@pytest.mark.sampled(every=3)
+@pytest.mark.sampled(every=6)
 @pytest.mark.parametrize("source", SOURCES, ids=[path.name for path in SOURCES])
 def test_example(source: Path, compiled: Compiled) -> None:
     module, texts = compiled(source)
     check_texts_continue(texts, module, _start(source), targets=_targets(source))
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("source", SOURCES, ids=[path.name for path in SOURCES])
 def test_mlir_reads_every_phase(source: Path, compiled: Compiled) -> None:
     """What we print is MLIR: another implementation parses it, dialects of ours unregistered, and verifies it, where no

@@ -126,7 +126,7 @@ def arguments_of(program: Program, seed: int) -> list[np.ndarray[Any, Any]]:
     return [values.standard_normal(shape).astype(program.dtype) for shape in shapes]
 
 
-@pytest.mark.sampled(every=2)
+@pytest.mark.sampled(every=5)
 @pytest.mark.parametrize("level", levels())
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_dynamic_sizes_compute_what_numpy_does(name: str, level: str) -> None:

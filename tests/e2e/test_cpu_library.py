@@ -45,27 +45,24 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Array, ...], str, float]] = {
 }
 
 
+@pytest.mark.parametrize("level", image_runner.levels_here())
 @pytest.mark.parametrize("name", CASES)
-def test_kernel(name: str) -> None:
+def test_kernel(name: str, level: str) -> None:
     from orchestrion import vm
 
     function, arrays, schedule, bound = CASES[name]
     lowered = jax.jit(function).lower(*arrays)
     assert schedule in Compilation(["cpu"]).text(lowered, "ll_seq")
     want = [np.asarray(x) for x in jax.tree.leaves(jax.jit(function)(*arrays))]
-    levels = image_runner.levels_here()
-    if not levels:
-        pytest.skip("no level of native images runs here")
-    for level in levels:
-        module = compile(lowered, targets=["cpu"], target_cpu=level)
-        for at_end in (False, True):
-            with guard_pages(at_end):
-                program = vm.load(module, device="cpu", allow_native_code=True)
-                got = jax.tree.leaves(program.main(*arrays))
-                program.close()
-            for x, y in zip(got, want, strict=True):
-                assert x.dtype == y.dtype
-                if bound:
-                    assert np.linalg.norm(x - y) <= bound * np.linalg.norm(y)
-                else:
-                    np.testing.assert_array_equal(x, y)
+    module = compile(lowered, targets=["cpu"], target_cpu=level)
+    for at_end in (False, True):
+        with guard_pages(at_end):
+            program = vm.load(module, device="cpu", allow_native_code=True)
+            got = jax.tree.leaves(program.main(*arrays))
+            program.close()
+        for x, y in zip(got, want, strict=True):
+            assert x.dtype == y.dtype
+            if bound:
+                assert np.linalg.norm(x - y) <= bound * np.linalg.norm(y)
+            else:
+                np.testing.assert_array_equal(x, y)

@@ -297,6 +297,7 @@ def test_every_call_of_a_driver_fails_somewhere(monkeypatch: pytest.MonkeyPatch)
     assert calls() - failed == set(ELSEWHERE)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("kind", ["refused", "lost"])
 @pytest.mark.parametrize("name", ["reference", "opencl", "vulkan"])
 def test_profiling_fails(name: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,7 +56,7 @@ LENGTHS = (1, 2, 3, 7, 12, 31, 67, 131, 1000, 4096)
 ELSEWHERE = ((1, "vulkan"), (7, "vulkan"), (67, "vulkan"), (1000, "vulkan"), (4096, "vulkan"), (36, "opencl"))
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize(("length", "device"), [*product(LENGTHS, ("reference",)), *ELSEWHERE])
 def test_lines(length: int, device: str, load_on: Callable[..., Any]) -> None:
     ours, exact, arrays = kinds(length)
@@ -93,6 +93,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize(("name", "device"), [*product(PROGRAMS, ("reference", "vulkan"))])
 def test_programs(name: str, device: str, load_on: Callable[..., Any]) -> None:
     function, *arrays = PROGRAMS[name]

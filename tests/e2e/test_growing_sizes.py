@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from everyday import of_the_day
 
 from orchestrion import compiler, vm
 from orchestrion.hal.buffer import Buffer
@@ -200,7 +201,7 @@ def shaped(shapes: Sequence[str], length: int) -> list[Any]:
     return found
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize("declared", [False, True], ids=["largest first", "declared bounds"])
 def test_programs_are_served(name: str, declared: bool, vulkan: str) -> None:
@@ -220,7 +221,9 @@ def test_programs_are_served(name: str, declared: bool, vulkan: str) -> None:
         assert sizes(program)["missed"] == 0
 
 
-def test_nothing_reads_what_an_earlier_call_left(vulkan: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_reads_what_an_earlier_call_left(
+    vulkan: str, monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config
+) -> None:
     """All memory of the context holds NaN before each call, but for the arguments."""
     made: list[Buffer] = []
     original = Buffer.__init__
@@ -229,7 +232,7 @@ def test_nothing_reads_what_an_earlier_call_left(vulkan: str, monkeypatch: pytes
         original(self, *arguments)
         made.append(self)
 
-    for function, shapes in PROGRAMS.values():
+    for function, shapes in of_the_day(pytestconfig, PROGRAMS.values(), 3):
         with monkeypatch.context() as patch, loaded(compiled(function, shapes), device=vulkan) as program:
             patch.setattr(Buffer, "__init__", note)
             program.main(*shaped(shapes, 64))

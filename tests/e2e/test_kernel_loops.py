@@ -81,7 +81,7 @@ def test_large_state(loop_programs: Programs) -> None:
         assert submissions(program) <= 2
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("name", [name for name, _, _ in PROGRAMS])
 def test_bits(name: str, loop_programs: Programs, monkeypatch: pytest.MonkeyPatch) -> None:
     """The results are those of the loop of the host, to the bit, and a call submits at most as often."""

@@ -52,7 +52,7 @@ def run(module: bytes, device: Device, *arguments: Any) -> list[Array]:
         return [np.asarray(one) for one in jax.tree.leaves(program.main(*arguments))]
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("name", SAMPLE)
 def test_a_sample(name: str, device: Device, cases: dict[str, Any], module_of: ModuleOf, check: Check) -> None:
     case = cases[name]

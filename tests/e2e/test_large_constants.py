@@ -82,7 +82,7 @@ def short_bindings(least_vulkan: str, monkeypatch: pytest.MonkeyPatch) -> str:
     return least_vulkan
 
 
-@pytest.mark.sampled(every=2)
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("name", CASES)
 def test_a_program(name: str, short_bindings: str) -> None:
     function, arguments, size = CASES[name]

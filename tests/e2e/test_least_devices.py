@@ -41,6 +41,7 @@ def load(module: bytes, device: str) -> vm.Program:
         pytest.skip(f"the device lacks {', '.join(lacking)}")
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.programs(SAMPLE)
 def test_program(case: Any, phone: str, check: Check) -> None:
     program = load(compiler.compile(case.lowered(), targets="spirv"), phone)

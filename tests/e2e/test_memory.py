@@ -125,7 +125,7 @@ def test_a_context_holds_little_more_than_lives_at_one_time(name: str) -> None:
     assert _bound(network) <= _allocated(network) <= 1.05 * _bound(network)
 
 
-@pytest.mark.sampled(every=2)
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("name", NETWORKS)
 def test_the_device_holds_that_and_no_more(name: str) -> None:
     """Of a context: what was allocated when it was made, and nothing in calls with destinations."""

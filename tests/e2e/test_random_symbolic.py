@@ -23,6 +23,7 @@ TARGETS = {"reference": "reference", "vulkan": "spirv"}
 SIZES = ({"b": 3, "s": 4}, {"b": 5, "s": 3}, {"b": 4, "s": 4})
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("seed", range(COUNT))
 def test_program(seed: int, load_on: Callable[[bytes, str], Any]) -> None:
     made = generate(random.Random(seed))

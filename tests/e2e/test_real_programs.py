@@ -15,6 +15,7 @@ import pytest
 
 jax = pytest.importorskip("jax")
 
+from everyday import is_everyday  # noqa: E402
 from jax import export  # noqa: E402
 from real_programs import PROGRAMS, RealProgram  # noqa: E402
 
@@ -37,23 +38,35 @@ def is_quick(program: RealProgram, device: str) -> bool:
     return program.name in SAMPLE if device in PHONES else device in QUICK_DEVICES or not program.many_kernels
 
 
-CELLS = [(program, device) for program in PROGRAMS for device in DEVICES if ALL or is_quick(program, device)]
+#: the longest one, which has the ops of `resnet18` and of `convnet_gradient`
+LONGEST = "resnet18_gradient"
+CELLS = [
+    pytest.param(program, device, id=f"{program.name}-{device}", marks=[pytest.mark.long] * (program.name == LONGEST))
+    for program in PROGRAMS
+    for device in DEVICES
+    if ALL or is_quick(program, device)
+]
 
 
 @functools.lru_cache(maxsize=2)
-def compiled(program: RealProgram) -> tuple[bytes, Sequence[Any], list[Any]]:
-    """One module for all devices, the arguments, and JAX's results."""
+def compiled(program: RealProgram, *devices: str) -> tuple[bytes, Sequence[Any], list[Any]]:
+    """One module for these devices, or for all, the arguments, and JAX's results."""
     function, arguments = program.made()
+    targets = ["vulkan" if device in PHONES else device for device in devices]
     with jax.enable_x64(False):  # as JAX is when nobody asks for f64
         jitted = jax.jit(function)
-        return compiler.compile(jitted.lower(*arguments)), arguments, jax.tree.leaves(jitted(*arguments))
+        module = compiler.compile(jitted.lower(*arguments), targets=targets or None)
+        return module, arguments, jax.tree.leaves(jitted(*arguments))
 
 
-@pytest.mark.sampled
-@pytest.mark.parametrize(("program", "device"), CELLS, ids=[f"{program.name}-{device}" for program, device in CELLS])
-def test_real_program(program: RealProgram, device: str, load_on: LoadOn) -> None:
-    """A call is one submission unless a predicate is read on the way."""
-    module, arguments, wanted = compiled(program)
+@pytest.mark.sampled(every=2)
+@pytest.mark.parametrize(("program", "device"), CELLS)
+def test_real_program(program: RealProgram, device: str, load_on: LoadOn, pytestconfig: pytest.Config) -> None:
+    """A call is one submission unless a predicate is read on the way. All devices have one module; where each program
+    runs on one of them, so do only those of the sample.
+    """
+    alone = is_everyday(pytestconfig) and program.name not in SAMPLE
+    module, arguments, wanted = compiled(program, device) if alone else compiled(program)
     loaded = load_on(module, device)
     _compare(program, device, loaded.main(*jax.tree.leaves(arguments)), wanted)
     counts = loaded.statistics()["calls"][-1]

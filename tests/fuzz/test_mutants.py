@@ -1,7 +1,7 @@
 """A property of every file: it is refused, or it runs within its limits to results and named errors.
 
-Mutants are run in processes of their own, a module of the corpus at a time, so that what kills or hangs one is found
-and named. `ORCHESTRION_MUTANTS` says how many there are in all; `ORCHESTRION_MUTANT=name:seed` runs one again.
+Mutants are run in processes of their own, a fork for each module of the corpus, so that what kills or hangs one is
+found and named. `ORCHESTRION_MUTANTS` says how many there are in all; `ORCHESTRION_MUTANT=name:seed` runs one again.
 """
 
 import json
@@ -11,10 +11,12 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import mutants
 import mutate
 import pytest
+from everyday import of_the_day
 
 from orchestrion.schema import writer
 
@@ -65,16 +67,23 @@ def test_one(corpus: dict[str, writer.Module]) -> None:
 @pytest.mark.sampled
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("shard", range(SHARDS))
-def test_mutants(corpus: dict[str, writer.Module], corpus_file: Path, tmp_path: Path, shard: int, part: int) -> None:
-    count = -(-COUNT // len(corpus) // PARTS)
+def test_mutants(
+    corpus: dict[str, writer.Module],
+    corpus_file: Path,
+    tmp_path: Path,
+    shard: int,
+    part: int,
+    pytestconfig: pytest.Config,
+) -> None:
+    count = len(of_the_day(pytestconfig, range(-(-COUNT // len(corpus) // PARTS)), 3))
     names = list(corpus)[shard::SHARDS]
     outcomes: Counter[str] = Counter()
     problems = []
-    for name in names:
-        found, failures = run_process(corpus_file, tmp_path / "progress", name, part * count, count)
-        outcomes += found
-        problems += [f"ORCHESTRION_MUTANT={name}:{seed}  {problem}" for seed, problem in failures.items()]
-    assert not problems, "\n".join(problems)
+    reports, said = run_process(corpus_file, tmp_path / "progress", names, part * count, count)
+    for name, report in reports.items():
+        outcomes += Counter(report["outcomes"])
+        problems += [f"ORCHESTRION_MUTANT={name}:{seed}  {problem}" for seed, problem in report["failures"].items()]
+    assert not problems, "\n".join([*problems, said])
     ran = sum(number for outcome, number in outcomes.items() if outcome.startswith("run"))
     refused = outcomes["load: ModuleError"] + outcomes["load: not written"]
     assert refused > count * len(names) // 10, outcomes
@@ -83,20 +92,11 @@ def test_mutants(corpus: dict[str, writer.Module], corpus_file: Path, tmp_path: 
 
 
 def run_process(
-    corpus_file: Path, progress: Path, name: str, first: int, count: int
-) -> tuple[Counter[str], dict[str, str]]:
-    """What became of mutants of one module, and which of them broke the property."""
-    progress.write_bytes(bytes(8))
-    command = [sys.executable, mutants.__file__, str(corpus_file), str(progress), name, str(first), str(count)]
-    try:
-        ended = subprocess.run(command, capture_output=True, text=True, timeout=START + count * EACH, check=False)
-    except subprocess.TimeoutExpired:
-        return Counter(), {str(_seed(progress)): "hangs"}
-    if ended.returncode:
-        return Counter(), {str(_seed(progress)): f"exit status {ended.returncode}: {ended.stderr[-2000:]}"}
-    report = json.loads(ended.stdout)
-    return Counter(report["outcomes"]), report["failures"]
-
-
-def _seed(progress: Path) -> int:
-    return int.from_bytes(progress.read_bytes(), "little")
+    corpus_file: Path, progress: Path, names: list[str], first: int, count: int
+) -> tuple[dict[str, Any], str]:
+    """What became of mutants of modules by name, and which of them broke the property; and what the process said."""
+    command = [sys.executable, mutants.__file__, str(corpus_file), str(progress), ",".join(names)]
+    command += [str(first), str(count), str(START + count * EACH)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert not ended.returncode, ended.stderr[-2000:]
+    return json.loads(ended.stdout), ended.stderr[-2000:]

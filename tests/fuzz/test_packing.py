@@ -16,7 +16,7 @@ from orchestrion.tools import pack
 EXAMPLES = Path(__file__).parents[2] / "examples"
 COUNT = int(os.environ.get("ORCHESTRION_MUTANTS", "20000")) // 100
 #: so many tests share them, one of which runs every day
-PARTS = 4
+PARTS = 8
 ATTRIBUTES = {"model.name": "m", "model.version": "3", "limits.fuel": "7", "limits.memory": "8", "other": "x"}
 
 

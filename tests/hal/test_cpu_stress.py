@@ -206,6 +206,7 @@ time.sleep(float(sys.argv[3]))
 """
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("how", ["called", "submitted"])
 @pytest.mark.parametrize("size", [1, 1_000_000])
 @pytest.mark.parametrize("pause", [0.0, 0.1])

@@ -22,7 +22,7 @@ def test_conformance(case: str, device: str) -> None:
     catalogue.run(case, device)
 
 
-@pytest.mark.sampled(every=4)
+@pytest.mark.sampled(every=6)
 @pytest.mark.parametrize("case", catalogue.CASES)
 def test_conformance_on_swiftshader(case: str, swiftshader: str) -> None:
     """A second Vulkan driver: bindings aligned to 256 bytes, no 64-bit types, no robust buffer access 2."""

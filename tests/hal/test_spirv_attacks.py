@@ -163,6 +163,7 @@ def test_unreachable_and_function_variables_have_no_row() -> None:
 HOSTILE = (0, 255, 256, 257, 1 << 20, (1 << 31) - 1, 1 << 31, (1 << 32) - 1)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("index", HOSTILE)
 def test_no_index_leaves_workgroup_memory(index: int, device: Device, spirv_assembler: Assembler) -> None:
     """The clamp that the checker requires works on the device: the array next to it does not change."""
@@ -210,6 +211,7 @@ OpStore %pi %sum
         assert out.tolist() == [0] * 8
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("index", (8, 9, 63, 64, 1 << 20, (1 << 30) - 1, 1 << 30, (1 << 31) + 5, (1 << 32) - 1))
 def test_no_index_leaves_a_binding(index: int, device: Device, spirv_assembler: Assembler) -> None:
     """32 of 256 bytes are bound, and no other word is read or written."""
@@ -232,6 +234,7 @@ def test_an_empty_binding_is_bounded(device: Device, spirv_assembler: Assembler)
     assert (out == 5).all()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("index", (0, 1, 2, 3, 63, (1 << 32) - 1))
 @pytest.mark.parametrize("length", (1, 2, 3, 5, 7))
 def test_a_binding_that_ends_within_a_word_has_all_of_that_word(

@@ -295,6 +295,7 @@ def exercise(work: Sums) -> None:
         work.run()
 
 
+@pytest.mark.sampled
 @pytest.mark.filterwarnings("ignore:.*fails on purpose:RuntimeWarning")
 @pytest.mark.parametrize("kind", ["no memory", "refused"])
 def test_the_call_after_a_failure_is_right(kind: str, sums: Any) -> None:

@@ -63,7 +63,7 @@ class LargeBarDriver(CardDriver):
     machine = Machine.LARGE_BAR
 
 
-@pytest.mark.sampled(every=5)
+@pytest.mark.sampled(every=8)
 @pytest.mark.parametrize("driver_class", [CardDriver, LargeBarDriver])
 @pytest.mark.parametrize("case", catalogue.CASES)
 def test_conformance_of_cards(case: str, driver_class: type[VulkanDriver]) -> None:

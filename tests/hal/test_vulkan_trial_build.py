@@ -213,7 +213,7 @@ def test_slow_code_ends_at_the_deadline(
     build(first, spirv_assembler(straight_line(2)))
 
 
-@pytest.mark.sampled(every=2)
+@pytest.mark.long
 def test_28_kib_are_built_when_there_is_time(device: Device, spirv_assembler: Assembler) -> None:
     build(device, spirv_assembler(straight_line(1400)), LONG)
 

@@ -41,7 +41,7 @@ INSTRUCTION = st.sampled_from(INSTRUCTIONS).flatmap(lambda row: st.tuples(st.jus
 
 
 @pytest.mark.parametrize("row", INSTRUCTIONS, ids=lambda row: row.name)
-@settings(max_examples=10)
+@settings(max_examples=5)
 @given(data=st.data())
 def test_round_trip(row: Instruction, data: st.DataObject) -> None:
     operands = data.draw(operands_of(row))

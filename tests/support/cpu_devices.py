@@ -1,8 +1,12 @@
 """Opens the CPU device for tests, names its level for the compiler, and finds the code that a device runs."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import pytest
 
 from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.targets.cpu import levels
 from orchestrion.compiler.targets.target import Payload, target
 from orchestrion.hal.device import Device
 from orchestrion.hal.device_info import DeviceInfo
@@ -32,6 +36,15 @@ def best_level() -> tuple[str, ...]:
     except DriverUnavailable:
         return ()
     return (info.version,)
+
+
+@contextmanager
+def own_level_only() -> Iterator[None]:
+    """Modules that name no level have native images for this processor alone, within the context."""
+    own, all_levels = best_level(), levels.host_levels
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(levels, "host_levels", lambda: own or all_levels())
+        yield
 
 
 def code_for(info: DeviceInfo, name: str, executable: Operation) -> Payload:

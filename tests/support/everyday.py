@@ -8,23 +8,38 @@ Two markers say what waits for the long run (`@pytest.mark.long`, in which every
   `always=(...)` names values, as the id of a test has them, all of whose cells are in the sample. `every=n` keeps each
   n-th cell of the rest.
 
-A test in a folder of `IN_TURN` without these markers that runs on several devices, which a parameter of `DEVICES`
-names, runs on one of them, and the next such test on the next. So each device runs a part of the tests of each file.
+A test in a folder of `IN_TURN` without these markers that runs on several devices runs on one of them, and the next
+such test on the next: a parameter in the row of the folder names the device. So each device runs a part of the tests of
+each file.
+
+Tests that go through many things in a loop take `of_the_day(config, things, every)`.
 
 The hook in `tests/conftest.py` gives `long` to cells outside of the samples, so `-m 'not long'` is the everyday run.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterable, Sequence
+from typing import TypeVar
 
 import pytest
 
-#: folders whose tests run on one device of several, in turn
-IN_TURN = ("tests/e2e/", "tests/compiler/")
 #: parameters and fixtures that say on which device a test runs
 DEVICES = ("device", "target", "loop_device", "phone")
+#: folders whose tests run on one device of several, in turn -> what names it; `level` is one of the device cpu
+IN_TURN = {"tests/e2e/": (*DEVICES, "level"), "tests/compiler/": DEVICES}
 #: the values of the parameters of a cell
 Cell = Sequence[Hashable]
+Thing = TypeVar("Thing")
+
+
+def is_everyday(config: pytest.Config) -> bool:
+    """Whether this run leaves out what waits for the long run."""
+    return "not long" in str(config.getoption("markexpr"))
+
+
+def of_the_day(config: pytest.Config, things: Iterable[Thing], every: int) -> list[Thing]:
+    """What a test goes through: all things, and every day each n-th."""
+    return list(things)[:: every if is_everyday(config) else 1]
 
 
 def covering(cells: Sequence[Cell]) -> list[int]:
@@ -71,10 +86,11 @@ def mark_long(items: Iterable[pytest.Item]) -> None:
     turn = 0
     for name, cells in sweeps.items():
         mark, values = cells[0].get_closest_marker("sampled"), [_values(item) for item in cells]
-        device = next((parameter for parameter in DEVICES if parameter in values[0]), "")
+        named = next((row for folder, row in IN_TURN.items() if name.startswith(folder)), ())
+        device = next((parameter for parameter in named if parameter in values[0]), "")
         if mark is not None:
             chosen = sample([[*one.values()] for one in values], **mark.kwargs)
-        elif device and name.startswith(IN_TURN):
+        elif device:
             pairs = [(one[device], [value for key, value in one.items() if key != device]) for one in values]
             chosen, turn = in_turn(pairs, turn), turn + 1
         else:

@@ -1,8 +1,9 @@
 """Runs mutants, one after the other, in a process of its own, whose parent finds the mutant that kills or hangs it.
 
-    python mutants.py CORPUS PROGRESS NAME FIRST COUNT
+    python mutants.py CORPUS PROGRESS NAMES FIRST COUNT SECONDS
 
-CORPUS is a pickled dict of `writer.Module`; the seed at work stands in PROGRESS, and a JSON report on standard output.
+CORPUS is a pickled dict of `writer.Module`. Each of the names, which commas part, has a fork of this process, which
+ends after so many seconds. The seed at work stands in PROGRESS. Standard output has a JSON report, by name.
 `run` is the property: a file of any bytes is refused with `ModuleError`, or every export of it runs on the reference
 device, within limits of fuel, memory and time, to a result or a named error; afterwards nothing is left.
 """
@@ -10,14 +11,18 @@ device, within limits of fuel, memory and time, to a result or a named error; af
 import gc
 import json
 import mmap
+import os
 import pickle
 import resource
+import select
+import signal
 import sys
 import threading
 import time
 import traceback
 import warnings
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -285,10 +290,49 @@ def limit_memory() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (used + 3 * GROWTH, used + 3 * GROWTH))
 
 
-def main(corpus_file: str, progress_file: str, name: str, first: int, count: int) -> None:
+def main(corpus_file: str, progress_file: str, names: str, first: int, count: int, seconds: float) -> None:
     corpus: dict[str, writer.Module] = pickle.loads(Path(corpus_file).read_bytes())
     written = {key: writer.write(module) for key, module in corpus.items()}
     warnings.simplefilter("ignore", ResourceWarning)
+    progress = Path(progress_file)
+    reports = {}
+    for name in names.split(","):
+        progress.write_bytes(bytes(8))
+        said, status = forked(lambda name=name: report(corpus, written, progress, name, first, count), seconds)
+        seed = int.from_bytes(progress.read_bytes(), "little")
+        reports[name] = json.loads(said) if not status else {"outcomes": {}, "failures": {seed: status}}
+    json.dump(reports, sys.stdout)
+
+
+def forked(work: Callable[[], str], seconds: float) -> tuple[str, str]:
+    """What `work` returns in a fork of this process, and how the fork ended if it did not return."""
+    read, write = os.pipe()
+    child = os.fork()
+    if not child:
+        status = 1
+        try:
+            os.write(write, work().encode())
+            status = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(status)
+    os.close(write)
+    ended = os.pidfd_open(child)
+    late = not select.select([ended], [], [], seconds)[0]
+    if late:
+        os.kill(child, signal.SIGKILL)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    with os.fdopen(read, "rb") as said:
+        text = said.read().decode()
+    os.close(ended)
+    return text, "hangs" if late else f"exit status {status}" if status else ""
+
+
+def report(
+    corpus: dict[str, writer.Module], written: dict[str, bytes], progress_file: Path, name: str, first: int, count: int
+) -> str:
+    """What became of the mutants of a module, as JSON, which fits a pipe."""
     run(written[name])
     gc.collect()
     gc.freeze()
@@ -306,8 +350,8 @@ def main(corpus_file: str, progress_file: str, name: str, first: int, count: int
     growth = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
     if growth > GROWTH:
         failures[-1] = f"the process grew by {growth} bytes"
-    json.dump({"outcomes": totals, "failures": failures, "growth": growth}, sys.stdout)
+    return json.dumps({"outcomes": totals, "failures": failures, "growth": growth})
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5]))
+    main(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5]), float(sys.argv[6]))

@@ -9,7 +9,7 @@ its one error. `shrink` drops instructions while the same kind of finding stays.
 
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -242,7 +242,7 @@ class Report:
         self.findings |= other.findings
 
 
-def trials(seeds: range) -> Report:
+def trials(seeds: Iterable[int]) -> Report:
     report = Report()
     for seed in seeds:
         report.add(seed, trial(seed))

@@ -12,12 +12,8 @@ import numpy as np
 import pytest
 
 pytest.importorskip("jax")
-pytest.importorskip("ray")
 
-import ray
-import ray.data
 from batches import KillsOne, check, compile_modules, rows
-from ray_cluster import local_cluster
 
 from orchestrion import vm
 from orchestrion.tools import batch
@@ -39,6 +35,9 @@ def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[None]:
+    pytest.importorskip("ray")  # takes seconds to import
+    from ray_cluster import local_cluster
+
     with local_cluster(cpus=4):
         yield
 
@@ -48,6 +47,8 @@ def cluster() -> Iterator[None]:
 def test_a_killed_worker_is_replaced(
     modules: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    import ray
+
     monkeypatch.chdir(tmp_path)
     x = rows(400)
     np.savez("in.npz", x=x)
@@ -71,6 +72,8 @@ def test_a_killed_worker_is_replaced(
 @pytest.mark.usefixtures("cluster")
 def test_map_batches_takes_a_predictor(modules: Path, tmp_path: Path) -> None:
     """Each worker maps the module once for any number of batches."""
+    import ray.data
+
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
 

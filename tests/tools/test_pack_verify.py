@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from everyday import of_the_day
 
 pytest.importorskip("cryptography")
 
@@ -82,7 +83,7 @@ def test_every_truncation_and_what_is_appended(key: keys.PrivateKey, options: Na
         assert found(options), more
 
 
-def test_random_bytes_of_a_large_module(key: keys.PrivateKey, options: Namespace) -> None:
+def test_random_bytes_of_a_large_module(key: keys.PrivateKey, options: Namespace, pytestconfig: pytest.Config) -> None:
     """Constants with and without digests of pieces in one file, which is changed in place."""
     rows = assemble(SMALL)
     program = rows.programs[0]
@@ -97,7 +98,7 @@ def test_random_bytes_of_a_large_module(key: keys.PrivateKey, options: Namespace
     assert not found(options)
     positions = random.Random(5)
     with path.open("r+b", buffering=0) as file:
-        for _ in range(2000):
+        for _ in of_the_day(pytestconfig, range(2000), 5):
             at = positions.randrange(len(data))
             file.seek(at)
             file.write(bytes([data[at] ^ positions.randrange(1, 256)]))

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from image_runner import levels_here
 
 pytest.importorskip("llvmlite")
 pytest.importorskip("jax")
@@ -37,7 +38,9 @@ def blob() -> bytes:
 
 
 def compiled(weights: Any) -> bytes:
-    return compiler.compile(jax.jit(lambda x: x @ weights).lower(X), targets=["cpu", "reference"])
+    """For all levels that this machine runs."""
+    lowered = jax.jit(lambda x: x @ weights).lower(X)
+    return compiler.compile(lowered, targets=["cpu", "reference"], target_cpu=levels_here())
 
 
 @pytest.fixture(autouse=True)

@@ -356,11 +356,11 @@ class KernelBuilder(LoweringEmitter[Value]):
 
     def workgroup_id(self) -> Value:
         """The linear index of the workgroup."""
-        return self._numbered("workgroup_id", k.WorkgroupId(result_types=[scalar(self.index_type)]))
+        return self.fact(k.WorkgroupId, self.index_type)
 
     def local_id(self) -> Value:
         """The linear index of the invocation in its workgroup, a ui32."""
-        return self._numbered("local_id", k.LocalId(result_types=[scalar("ui32")]))
+        return self.fact(k.LocalId, "ui32")
 
     def load(self, binding: Value, index: Value, dtype: str) -> Value:
         """An element of a binding. Loads are numbered, too, because an entry loads everything before it stores."""
@@ -397,31 +397,24 @@ class KernelBuilder(LoweringEmitter[Value]):
         """x * y + z, of floats or lane by lane."""
         return self.insert(k.MultiplyAdd([x, y, z], [x.type])).result
 
+    def add_product(self, x: Value, y: Value, z: Value) -> Value:
+        """x * y + z, by one op if the machine has it."""
+        fuses = self.has_multiply_add(self.dtype(z))
+        return self.multiply_add(x, y, z) if fuses else self.op("add", z, self.op("multiply", x, y))
+
     def fused(self, x: Value, y: Value, z: Value) -> Value:
         return self.multiply_add(x, y, z) if self.fuses else super().fused(x, y, z)
 
     def scale(self, x: Value, exponent: Value) -> Value:
         return self.insert(k.Scale([x, exponent], [x.type])).result
 
-    def byte_offset(self) -> Value:
-        """What the instruction set adds to the bytes of the first factor of `multiply_add_bytes`, as a word."""
-        return self._numbered(("byte offset",), k.ByteOffset(result_types=[scalar("ui32")]))
+    def fact(self, op: type[Operation], dtype: str) -> Value:
+        """A fact about the instruction set or the invocation, which an op without operands gives."""
+        return self._numbered(op.name, op(result_types=[scalar(dtype)]))
 
-    def multiply_add_bytes(self, x: Value, y: Value, z: Value) -> Value:
-        """z and the products of the bytes of x and y, lane by lane."""
-        return self.insert(k.MultiplyAddBytes([x, y, z], [z.type])).result
-
-    def has_pair_products(self) -> Value:
-        """Whether the instruction set has `multiply_add_pairs`."""
-        return self._numbered(("pair products",), k.HasPairProducts(result_types=[scalar("i1")]))
-
-    def prefers_panels(self) -> Value:
-        """Whether processors of the instruction set read the columns of a product of few rows faster from a copy."""
-        return self._numbered(("prefers panels",), k.PrefersPanels(result_types=[scalar("i1")]))
-
-    def multiply_add_pairs(self, x: Value, y: Value, z: Value) -> Value:
-        """z and the products of the halves of x and y, bf16, lane by lane."""
-        return self.insert(k.MultiplyAddPairs([x, y, z], [z.type])).result
+    def multiply_add_words(self, op: type[k.MultiplyAddBytes], x: Value, y: Value, z: Value) -> Value:
+        """z and the products of the parts of words, lane by lane, by `kernel.multiply_add_bytes` or `_pairs`."""
+        return self.insert(op([x, y, z], [z.type])).result
 
     def load_bytes(self, load: k.Load, lanes: int = 1) -> Value:
         """Four bytes for each lane, as words: neighbours in a binding, the first of which is that of a load."""

@@ -80,14 +80,9 @@ def neighbours(values: Sequence[Value], b: KernelBuilder) -> Load | None:
         return None
     start = sum_of(b, first.index)
     for number, value in enumerate(values):
-        if not _is_neighbour(value, number, first, b):
+        load = value.defining_op
+        if not isinstance(load, Load) or load.binding is not first.binding or load.parent is not first.parent:
             return None
-        place = sum_of(b, value.defining_op.index)  # type: ignore[union-attr]
-        if dict(place.terms) != dict(start.terms) or place.constant != start.constant + number:
+        if sum_of(b, load.index) != (start.terms, start.constant + number):
             return None
     return first
-
-
-def _is_neighbour(value: Value, number: int, first: Load, b: KernelBuilder) -> bool:
-    load = value.defining_op
-    return isinstance(load, Load) and load.binding is first.binding and load.parent is first.parent

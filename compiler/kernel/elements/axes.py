@@ -7,19 +7,25 @@ computed. Axes that are not recognised as contiguous get loops of their own, whi
 from collections.abc import Sequence
 from itertools import pairwise
 from math import prod
-from typing import Self
 
 from orchestrion.compiler.flow.structure import is_one_axis
 from orchestrion.compiler.ir.core import Block, Value
 from orchestrion.compiler.ir.dims import Shape
 from orchestrion.compiler.kernel.code.builder import KernelBuilder
-from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 
 from .index import delinearize
 from .rules import shape_of
 
 #: an operand and its axes along which is reduced
 Side = tuple[Value, Sequence[int]]
+
+
+def first_joined(values: Sequence[Value], axes: Sequence[int]) -> int:
+    """The first of the last axes, of some, that are one axis in every value."""
+    for outer, inner in pairwise(reversed(axes)):
+        if not all(is_one_axis(value, inner, outer) for value in values):
+            return outer
+    return axes[0]
 
 
 class Axes:
@@ -38,11 +44,6 @@ class Axes:
         self.sizes: Shape = tuple(prod(self.extents[number] for number in group) for group in self.groups)
         #: the region and the coordinates of the last division, which all elements of a tile share, and its result
         self._divided: tuple[Block | None, Sequence[Value], Sequence[Value]] = (None, (), ())
-
-    @classmethod
-    def of_dot(cls, dot: DotGeneral) -> Self:
-        """The contracted axes of a dot."""
-        return cls(dot.sides)
 
     def apart(self, b: KernelBuilder, coordinates: Sequence[Value]) -> Sequence[Value]:
         """The coordinate of each axis from the coordinates of the groups."""

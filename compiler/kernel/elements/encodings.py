@@ -26,6 +26,13 @@ def stored_shape(value: Value) -> Shape:
     return shape_of(value) if layout is None else layout.physical_shape(shape_of(value))
 
 
+def plain_shape(values: Sequence[Value]) -> Shape | None:
+    """The shape that all values have, in row-major order; None if there is none, or several, or a layout."""
+    shapes = {shape_of(value) for value in values}
+    has_layout = any(layout_of(tensor_of(value)) is not None for value in values)
+    return None if has_layout or len(shapes) != 1 else shapes.pop()
+
+
 def stored_at(b: KernelBuilder, value: Value, at: Index) -> Value:
     """The position in memory of an element of a tensor value."""
     layout = layout_of(tensor_of(value))

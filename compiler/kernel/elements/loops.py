@@ -27,7 +27,6 @@ from orchestrion.compiler.kernel.reduction_limits import (
 )
 
 from .index import Index, delinearize
-from .rules import element_of
 
 #: a generator that returns several scalars
 Scalars = Generator[tuple[Value, Index], Value, list[Value]]
@@ -47,7 +46,7 @@ class Reduction:
 
     Elements have the row-major order of `sizes`; `element` takes coordinates. `neutral`: values that change nothing
     when combined, None if none are known. `accumulate`: combines values with the element at coordinates, if other ops
-    than those of `combine` and `element` do that. `dtypes`: types of the values if not those of the results. `width`:
+    than those of `combine` and `element` do that. `dtypes`: types of the values, for memory of theirs. `width`:
     elements of a block that one element counts as. `is_exact`: nothing is rounded, so long reductions need no blocks.
     """
 
@@ -60,10 +59,6 @@ class Reduction:
     dtypes: Sequence[str] = ()
     is_exact: bool = False
     width: int = 1
-
-    def types(self, results: Sequence[Value]) -> Sequence[str]:
-        """The types of the values that are combined, of a reduction with these results."""
-        return self.dtypes or [element_of(result) for result in results]
 
     @property
     def count(self) -> Size:
@@ -126,7 +121,7 @@ def bounded_per_iteration(sizes: tuple[int, ...], wanted: int, machine: Machine)
     """
     per_iteration = wanted if _is_cut(sizes, wanted) else 1
     while per_iteration <= BLOCK:
-        if _nest_iterations(_cut_sizes(sizes, per_iteration)) <= max_loop_iterations(machine):
+        if nest_iterations(_cut_sizes(sizes, per_iteration)) <= max_loop_iterations(machine):
             return per_iteration
         per_iteration *= 2
     return None
@@ -158,7 +153,7 @@ def _cut(b: KernelBuilder, reduction: Reduction, per_iteration: int) -> Reductio
     )
 
 
-def _nest_iterations(sizes: tuple[int, ...]) -> int:
+def nest_iterations(sizes: tuple[int, ...]) -> int:
     """Upper bound of the iterations of a loop per axis, all together. Each exit counts as an iteration."""
     total = 0
     for level in reversed(range(len(sizes))):
@@ -180,10 +175,6 @@ class Nest:
 
     builder: KernelBuilder
     reduction: Reduction
-
-    def iterations(self) -> int:
-        """Upper bound of the iterations of all loops together. Each exit counts as an iteration."""
-        return _nest_iterations(numbers(self.reduction.sizes))
 
     def _inside(self, level: int) -> int:
         """Elements along this axis and all inner axes."""

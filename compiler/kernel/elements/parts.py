@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import Size, ceildiv, dim_max, dim_min, is_dynamic
 from orchestrion.compiler.kernel.code.builder import KernelBuilder
 
@@ -131,7 +131,7 @@ def place_beside(b: KernelBuilder, beside: int) -> Value:
 
 
 def parts_of(
-    elemental: Elemental, op: Operation, reduction: Reduction, lanes: int, in_order: bool, most: int, beside: int = 1
+    elemental: Elemental, reduction: Reduction, lanes: int, in_order: bool, most: int, beside: int = 1
 ) -> Parts:
     """The parts of a reduction, without the initial values, of which `lanes` invocations of a workgroup of `beside`
     reductions take one each. The part of an invocation has at most `most` elements.
@@ -143,8 +143,8 @@ def parts_of(
     most_at_once = count if reduction.is_exact else lanes * BLOCK
     fits = reduction.neutral is not None if is_dynamic(count) else lanes <= count <= most_at_once
     if b.machine.lanes and beside == 1 and not in_order and fits:
-        return _lane_parts(elemental, op, reduction, lanes, *lane_ranges(count, lanes))
-    arrays = [b.shared(lanes * beside, dtype) for dtype in reduction.types(op.results)]
+        return _lane_parts(elemental, reduction, lanes, *lane_ranges(count, lanes))
+    arrays = [b.shared(lanes * beside, dtype) for dtype in reduction.dtypes]
     number = part_of(b, beside)
     local, stride = b.index(number), lanes
     lower, upper, parts = local, b.index(count), lanes if reduction.neutral is not None else dim_min(count, lanes)
@@ -159,14 +159,12 @@ def parts_of(
     return Parts(elemental, reduction, arrays, parts, lanes if is_dynamic(parts) else parts, beside=beside).few()
 
 
-def _lane_parts(
-    elemental: Elemental, op: Operation, reduction: Reduction, lanes: int, whole: Size, rest: Size
-) -> Parts:
+def _lane_parts(elemental: Elemental, reduction: Reduction, lanes: int, whole: Size, rest: Size) -> Parts:
     """The parts of a reduction of free order: of `whole` elements that all invocations share evenly, and of the `rest`.
     If their number is dynamic, an invocation combines blocks of `BLOCK` of its elements.
     """
     b = elemental.builder
-    arrays = [b.shared(lanes, dtype) for dtype in reduction.types(op.results)]
+    arrays = [b.shared(lanes, dtype) for dtype in reduction.dtypes]
     first, start = b.index(b.local_id()), reduction.neutral
     lower = first
     if start is None:

@@ -44,6 +44,7 @@ def reduction_of_reduce(b: KernelBuilder, op: Reduce, at: Index) -> Reduction:
         element,
         lambda x, y: instance(b, op.body, [*x, *y]),
         _neutral(b, op),
+        dtypes=[element_of(result) for result in op.results],
     )
 
 
@@ -101,19 +102,12 @@ class Factors:
         self.builder = b
         self.at = at
         self.dtype = element_of(op.out)
-        self.axes = axes or Axes.of_dot(op)
+        self.axes = axes or Axes(op.sides)
         #: operands with their index maps
         self.sides = list(zip(op.operands, structure_of(op).reads, strict=True))
 
-    def left(self, reduced: Sequence[Value]) -> Scalars:
-        """The element of the left operand at a place of the contracted dimensions."""
-        return self._factor(0, reduced)
-
-    def right(self, reduced: Sequence[Value]) -> Scalars:
-        """The element of the right operand at a place of the contracted dimensions."""
-        return self._factor(1, reduced)
-
-    def _factor(self, number: int, reduced: Sequence[Value]) -> Scalars:
+    def of(self, number: int, reduced: Sequence[Value]) -> Scalars:
+        """The element of an operand, the left one 0, the right one 1, at a place of the contracted dimensions."""
         b, point, (operand, read) = self.builder, self.at.coordinates, self.sides[number]
         assert read.coordinates is not None
         coordinates = mapped(b, read.coordinates, point, self.axes.apart(b, reduced))
@@ -142,7 +136,8 @@ def sums_of_products(
         return [b.multiply_add(x, y, z) for (x, y), z in zip(found, values, strict=True)]
 
     fused = b.has_multiply_add(b.dtype(zeros[0]))
-    return Reduction(sizes, start, element, combine, zeros, accumulate if fused else None)
+    dtypes = [b.dtype(zero) for zero in zeros]
+    return Reduction(sizes, start, element, combine, zeros, accumulate if fused else None, dtypes)
 
 
 def reduction_of_dot(b: KernelBuilder, op: DotGeneral, at: Index, axes: Axes | None = None) -> Reduction:
@@ -150,8 +145,8 @@ def reduction_of_dot(b: KernelBuilder, op: DotGeneral, at: Index, axes: Axes | N
     factors = Factors(b, op, at, axes)
 
     def pair(reduced: Sequence[Value]) -> Pairs:
-        (x,) = yield from factors.left(reduced)
-        (y,) = yield from factors.right(reduced)
+        (x,) = yield from factors.of(0, reduced)
+        (y,) = yield from factors.of(1, reduced)
         return [(x, y)]
 
     return sums_of_products(b, factors.axes.sizes, [b.const(0, factors.dtype)], pair)

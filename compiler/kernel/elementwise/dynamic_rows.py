@@ -10,12 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from orchestrion.compiler.flow.layout import layout_of
 from orchestrion.compiler.flow.structure import identity, linear, memory_reads
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import Size, is_dynamic
+from orchestrion.compiler.kernel.elements.encodings import plain_shape
 from orchestrion.compiler.kernel.elements.rules import shape_of
-from orchestrion.compiler.stablehlo.ops.base import tensor_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +27,8 @@ class DynamicRows:
     @classmethod
     def of(cls, results: Sequence[Value]) -> DynamicRows | None:
         """None if there is no result, or if results have several shapes, a layout, or a last axis of static size."""
-        shapes = {shape_of(value) for value in results}
-        shape = shapes.pop() if len(shapes) == 1 else ()
+        shape = plain_shape(results) or ()
         if len(shape) < 2 or not is_dynamic(shape[-1]):
-            return None
-        if any(layout_of(tensor_of(value)) is not None for value in results):
             return None
         return cls(results, prod(shape[:-1]))
 

@@ -13,16 +13,16 @@ from dataclasses import dataclass
 from math import prod
 from typing import Final
 
-from orchestrion.compiler.flow.layout import layout_of
 from orchestrion.compiler.flow.mark_in_place import values_in_order
-from orchestrion.compiler.flow.structure import identity, is_one_axis, linear, memory_reads, stride
+from orchestrion.compiler.flow.structure import identity, linear, memory_reads, stride
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import ceildiv, is_dynamic, numbers
 from orchestrion.compiler.kernel.code.builder import KernelBuilder
+from orchestrion.compiler.kernel.elements.axes import first_joined
+from orchestrion.compiler.kernel.elements.encodings import plain_shape
 from orchestrion.compiler.kernel.elements.index import Index, delinearize
 from orchestrion.compiler.kernel.elements.rules import shape_of
 from orchestrion.compiler.kernel.schedule import Schedule
-from orchestrion.compiler.stablehlo.ops.base import tensor_of
 
 #: strides of operands of which neighbours are loaded together
 NEAR: Final = range(-1, 5)
@@ -44,20 +44,15 @@ class ResultLines:
     @classmethod
     def of(cls, ops: Sequence[Operation], results: Sequence[Value], inputs: Sequence[Value]) -> ResultLines | None:
         """None if results have several shapes, a layout, a dynamic size, or fewer than two axes."""
-        shapes = {shape_of(value) for value in results}
-        if len(shapes) != 1 or is_dynamic(*(sizes := shapes.pop())):
+        sizes = plain_shape(results)
+        if sizes is None or is_dynamic(*sizes):
             return None
         shape = numbers(sizes)
         wide = [axis for axis, size in enumerate(shape) if size != 1]
-        if len(wide) < 2 or not prod(shape) or any(layout_of(tensor_of(value)) is not None for value in results):
+        if len(wide) < 2 or not prod(shape):
             return None
-        inner = wide[-1]
-        for outer, after in zip(wide[-2:0:-1], wide[:1:-1], strict=True):
-            if not all(is_one_axis(value, outer, after) for value in results):
-                break
-            inner = outer
         ordered, reads = values_in_order(ops, results), [read for v in results for read in memory_reads(v)]
-        flat, size = linear(identity(shape), shape), prod(shape)
+        inner, flat, size = first_joined(results, wide[1:]), linear(identity(shape), shape), prod(shape)
         places = [None if at is None else linear(at, shape_of(read)) for read, at in reads]
         is_near = any(place is None or stride(place, wide[-1]) in NEAR for place in places)
         replaces = any(ordered.get(value) and prod(shape_of(value)) == size for value in inputs)

@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from math import prod
 
 from orchestrion.compiler.flow.layout import layout_of
-from orchestrion.compiler.flow.structure import is_one_axis, linear, memory_reads, stride
+from orchestrion.compiler.flow.structure import linear, memory_reads, stride
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import ceildiv, is_dynamic, numbers
 from orchestrion.compiler.kernel.code.builder import KernelBuilder
+from orchestrion.compiler.kernel.elements.axes import first_joined
+from orchestrion.compiler.kernel.elements.encodings import plain_shape
 from orchestrion.compiler.kernel.elements.index import Index, delinearize
 from orchestrion.compiler.kernel.elements.rules import shape_of
 from orchestrion.compiler.kernel.schedule import Schedule
@@ -36,10 +38,8 @@ class Across:
     @classmethod
     def of(cls, results: Sequence[Value]) -> Across | None:
         """None if no operand is read across, sizes are dynamic, or results have several shapes or a layout."""
-        shapes = {shape_of(value) for value in results}
-        if len(shapes) != 1 or any(layout_of(tensor_of(value)) is not None for value in results):
-            return None
-        if is_dynamic(*(sizes := shapes.pop())):
+        sizes = plain_shape(results)
+        if sizes is None or is_dynamic(*sizes):
             return None
         shape = numbers(sizes)
         wide = [axis for axis, size in enumerate(shape) if size != 1]
@@ -48,11 +48,7 @@ class Across:
         axis = next((found for value in results if (found := _neighbours(value, wide)) is not None), None)
         if axis is None:
             return None
-        inner = wide[-1]
-        for outer, after in zip(wide[-2::-1], wide[:0:-1], strict=True):
-            if outer == axis or not all(is_one_axis(value, outer, after) for value in results):
-                break
-            inner = outer
+        inner = first_joined(results, wide[wide.index(axis) + 1 :])
         return cls(shape, axis, inner, any(_may_be_replaced(value, wide[-1]) for value in results))
 
     @property

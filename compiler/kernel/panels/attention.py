@@ -15,7 +15,7 @@ from math import prod
 from orchestrion.compiler.flow.attention_bodies import Attention
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import ceildiv, numbers
-from orchestrion.compiler.kernel.body import Extents, reduced
+from orchestrion.compiler.kernel.body import Extents, Rows, reduced
 from orchestrion.compiler.kernel.elements.elemental import ElementalCode
 from orchestrion.compiler.kernel.elements.index import Index
 from orchestrion.compiler.kernel.elements.rules import element_of
@@ -53,13 +53,16 @@ def product_schedule(schedule: Schedule) -> Schedule:
 def attention_bytes(attention: Attention, schedule: Schedule) -> int:
     """Bytes of the shared arrays of a workgroup."""
     first, second = scores_schedule(attention, schedule), product_schedule(schedule)
-    length, extents = int(reduced(attention.product)), Extents.of(attention.scores)
-    beside = length - first.block("n")
+    beside = int(reduced(attention.product)) - first.block("n")
     count = beside * first.block("m")
     count += shared_elements(attention.scores, first) + shared_elements(attention.product, second)
-    rows, results = prod(extents.batch) * extents.rows, [attention.product.lhs]
-    in_rows = shared_row_bytes(attention.between, rows, results, schedule.lanes)
-    return count * dtype_of(attention.scores.out).itemsize + in_rows
+    return count * dtype_of(attention.scores.out).itemsize + shared_row_bytes(_rows_of(attention), schedule.lanes)
+
+
+def _rows_of(attention: Attention) -> Rows:
+    """The rows of scores, which become weights."""
+    extents = Extents.of(attention.scores)
+    return Rows(attention.between, prod(extents.batch) * extents.rows, [attention.product.lhs])
 
 
 @dataclass
@@ -146,8 +149,7 @@ class AttentionBlock(ElementalCode):
                 b.store_shared(value, self.array, at(place))
 
         self.elemental.bound[scores.out] = lambda place: b.load_shared(self.array, at(place))
-        rows = prod(self.extents.batch) * count
-        row = Row(self.elemental, self.attention.between, rows, number, self.schedule.lanes)
+        row = Row(self.elemental, _rows_of(self.attention), number, self.schedule.lanes)
         row.emit([(product.lhs, store)], b.const(True, "i1"))
         b.barrier()  # the weights are there, and the parts of the row are read
         b.end_loop(loop, ())

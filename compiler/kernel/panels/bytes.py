@@ -14,6 +14,7 @@ from typing import Final
 
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import ceildiv, numbers
+from orchestrion.compiler.kernel.dialect import ByteOffset, MultiplyAddBytes
 from orchestrion.compiler.kernel.elements.rules import element_of
 from orchestrion.compiler.kernel.products.blocks import Finish
 from orchestrion.compiler.kernel.products.operands import bytes_of
@@ -93,7 +94,7 @@ class BytePanelDot(WordPanelDot):
         if not left:
             return made
         made = b.op("xor", made, b.word(_MIDDLES)) if element_of(self._source(True)) == "ui8" else made
-        return b.op("xor", made, b.byte_offset())
+        return b.op("xor", made, b.fact(ByteOffset, "ui32"))
 
     def _joined(self, left: bool, number: Value, outer: Sequence[Value], first: Value) -> Value:
         b, size = self.builder, innermost(self.dot)
@@ -132,7 +133,7 @@ class BytePanelDot(WordPanelDot):
                 start = b.load_shared_lanes(self.sums, column, lanes) if self.is_sliced else zero
                 loop = b.begin_loop(b.word(0), count, b.word(1), [start])
                 words = b.load_shared_lanes(self.right.array, self.right.at(column, loop.index), lanes)
-                (sums,) = b.end_loop(loop, [b.multiply_add_bytes(one, words, loop.carried[0])])
+                (sums,) = b.end_loop(loop, [b.multiply_add_words(MultiplyAddBytes, one, words, loop.carried[0])])
                 b.store_shared_lanes(sums, self.sums, column)
 
     def _add_words(self, rows: Sequence[Value], vectors: Sequence[Value], count: Value) -> None:
@@ -146,14 +147,15 @@ class BytePanelDot(WordPanelDot):
         ys = [b.load_shared_lanes(right.array, right.at(at, loop.index), lanes) for at in vectors]
         xs = [b.load_shared(left.array, left.at(row, loop.index)) for row in rows]
         factors = [(b.vector([x] * lanes), y) for x in xs for y in ys]
-        found = [b.multiply_add_bytes(*pair, z) for pair, z in zip(factors, loop.carried, strict=True)]
+        terms = zip(factors, loop.carried, strict=True)
+        found = [b.multiply_add_words(MultiplyAddBytes, *pair, z) for pair, z in terms]
         for value, at in zip(b.end_loop(loop, found), places, strict=True):
             b.store_shared_lanes(value, self.block, at)
 
     def _sum(self, row: Value, column: Value) -> Value:
         """A sum without what each element of the left panel is more than its number, times the sum of the column."""
         b = self.builder
-        more = b.op("unchecked_shift_right_logical", b.byte_offset(), b.word(24))
+        more = b.op("unchecked_shift_right_logical", b.fact(ByteOffset, "ui32"), b.word(24))
         if element_of(self._source(True)) == "ui8":
             more = b.op("subtract", more, b.word(128))
         surplus = b.op("multiply", b.load_shared(self.sums, column), b.op("convert", more, to="i32"))

@@ -74,7 +74,7 @@ def contracted(dot: DotGeneral) -> Shape:
     """The sizes of the contracted axes, of which those that are contiguous in both operands count as one. An axis that
     joins others counts as two: the units, and the places of a unit (`joined_axes.py`).
     """
-    return units_of(dot) or Axes.of_dot(dot).sizes
+    return units_of(dot) or Axes(dot.sides).sizes
 
 
 def vector_dimension(schedule: Schedule) -> str:
@@ -89,7 +89,7 @@ def shared_elements(dot: DotGeneral, schedule: Schedule) -> int:
     sums of another slice.
     """
     rows, columns = (schedule.block(dim) for dim in ("m", "n"))
-    if (out := schedule.find("stage", "out")) is not None and out.how in ("stream", "lanes"):
+    if schedule.sums in ("stream", "lanes"):
         return rows * columns * (1 + schedule.count("vectorize", "k"))
     slice = slice_of(dot, schedule.count("stage", "out"))
     depth, down = prod(slice[1:]), "n" if vector_dimension(schedule) == "m" else "m"
@@ -417,7 +417,7 @@ class PanelDot(DotBlock):
         at, units = self._result(row, column), units_of(self.dot)
         factors = (UnitFactors(self.builder, self.dot, at, units) if units is not None
                    else Factors(self.builder, self.dot, at))  # fmt: skip
-        return lambda left, along: factors.left(along) if left != self.transposed else factors.right(along)
+        return lambda left, along: factors.of(int(left == self.transposed), along)
 
     # products
 

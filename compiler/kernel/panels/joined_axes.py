@@ -71,7 +71,7 @@ class UnitFactors(Factors):
         super().__init__(b, op, at)
         self.op, self.units = op, units
 
-    def _factor(self, number: int, reduced: Sequence[Value]) -> Scalars:
+    def of(self, number: int, reduced: Sequence[Value]) -> Scalars:
         b, (operand, read), axis = self.builder, self.sides[number], _contracted_axis(self.op, number)
         found = _source(operand)
         assert read.coordinates is not None and axis is not None

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from orchestrion.compiler.flow.structure import fastest_axis
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import is_dynamic
+from orchestrion.compiler.kernel.dialect import PrefersPanels
 from orchestrion.compiler.kernel.elements.loops import BLOCK
 from orchestrion.compiler.kernel.elements.rules import element_of
 from orchestrion.compiler.kernel.products.operands import is_element
@@ -70,7 +71,7 @@ class LineDot(PanelDot):
 
     def _slice(self, outer: Sequence[Value], bounds: tuple[Value, Value, int]) -> None:
         b = self.builder
-        branch = b.begin_if(b.prefers_panels())
+        branch = b.begin_if(b.fact(PrefersPanels, "i1"))
         self._copy_lines(bounds)
         self.right = self.lines
         super()._slice(outer, bounds)

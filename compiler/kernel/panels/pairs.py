@@ -20,7 +20,7 @@ from typing import Final
 
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import ceildiv, is_dynamic, numbers, typical
-from orchestrion.compiler.kernel.dialect import VECTOR_LANES, length_of
+from orchestrion.compiler.kernel.dialect import VECTOR_LANES, HasPairProducts, MultiplyAddPairs, length_of
 from orchestrion.compiler.kernel.elements.index import linearize
 from orchestrion.compiler.kernel.elements.loops import Reduction, Scalars
 from orchestrion.compiler.kernel.products.operands import bf16_of, is_read
@@ -151,7 +151,7 @@ class PairPanelDot(WordPanelDot):
             self._fetch(self.left, True, outer, bounds[:2], base)
             b.barrier()  # the panel of rows is there
         self._search(self.left)
-        branch = b.begin_if(b.op("and", b.has_pair_products(), self._is_exact()))
+        branch = b.begin_if(b.op("and", b.fact(HasPairProducts, "i1"), self._is_exact()))
         super()._multiply(outer, bounds, base)
         b.barrier()
         b.begin_else(branch)
@@ -225,7 +225,7 @@ class PairPanelDot(WordPanelDot):
             exponent = b.op("unchecked_shift_right_arithmetic", magnitude, b.const(_FRACTION, "i32"))
             b.store_shared(exponent, self.exponents, b.word(0 if panel is self.left else 1))
 
-        with b.when(b.has_pair_products()):
+        with b.when(b.fact(HasPairProducts, "i1")):
             self._each_vector(panel, lambda lanes: [b.vector([b.const(2**31 - 1, "i32")] * lanes)] * PAIR, least, keep)
             b.barrier()  # the exponent is there
 
@@ -301,7 +301,7 @@ class PairPanelDot(WordPanelDot):
         def pairs(values: Sequence[Value], reduced: Sequence[Value]) -> Scalars:
             found, sums = (yield from factors(reduced)), iter(values)
             xs, ys = [b.vector([x] * lanes) for x in found[:rows]], found[rows:]
-            return [b.multiply_add_pairs(x, y, next(sums)) for x in xs for y in ys]
+            return [b.multiply_add_words(MultiplyAddPairs, x, y, next(sums)) for x in xs for y in ys]
 
         def halves(values: Sequence[Value], reduced: Sequence[Value]) -> Scalars:
             found = [b.vector([x] * lanes) if length_of(x) == 1 else x for x in (yield from factors(reduced))]

@@ -7,11 +7,11 @@ from orchestrion.compiler.kernel.elements.loops import BLOCK
 from orchestrion.compiler.kernel.legality import problems
 from orchestrion.compiler.kernel.schedule import Schedule, Step
 
-from .panels import FEWEST_BLOCKS, PANEL_LANES
+from .panels import FEWEST_BLOCKS, FEWEST_COPIES, PANEL_LANES
 from .rows import vector_row_lanes
 from .task import MIN_TILE_COLUMNS, Task
 
-#: most tiles of a block along its rows, and along its columns
+#: most tiles of a block along its rows, twice as many if blocks make pairs, and along its columns
 TILES_DOWN, TILES_ACROSS = 8, 2
 #: fewest rows, and fewest of a block if there are more, whose panels are worth their copies
 MIN_ROWS, MIN_BLOCK_ROWS = 8, 16
@@ -33,6 +33,9 @@ def attention(task: Task) -> Schedule | None:
     least = min(rows, MIN_BLOCK_ROWS)
     while down * local >= 2 * least and batches * ceildiv(rows, down * local) < FEWEST_BLOCKS:
         local //= 2
+    blocks, pairs = (ceildiv(rows, down * local * count) for count in (1, 2))
+    if local == TILES_DOWN and blocks == 2 * pairs and batches * pairs >= FEWEST_COPIES:
+        local *= 2  # copies keys and values half as often
     tiles = {dim: _tile(size, machine.panel_tile[1]) for dim, size in (("k", length), ("n", columns))}
     if min(tiles.values()) < MIN_TILE_COLUMNS:
         return None

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
-from orchestrion.compiler.flow.fusion_reads import elements
 from orchestrion.compiler.ir.dims import TYPICAL, Size, bounds, is_dynamic, typical
-from orchestrion.compiler.kernel.body import Body, row_length
+from orchestrion.compiler.kernel.body import Body
 from orchestrion.compiler.kernel.elements.loops import BLOCK
 from orchestrion.compiler.kernel.legality import MAX_WORKGROUP_SIZE
 from orchestrion.compiler.kernel.machine import MAX_SHARED_BYTES, Machine
@@ -24,7 +23,6 @@ from orchestrion.compiler.kernel.rows.values import (
     shared_values,
 )
 from orchestrion.compiler.kernel.schedule import Schedule, Step
-from orchestrion.compiler.stablehlo.ops.contraction import Reduce
 
 #: workgroup size of kernels without barriers whose invocations compute an element or a row
 ELEMENTS_PER_WORKGROUP = 64
@@ -43,7 +41,7 @@ def schedules_of_rows(body: Body, machine: Machine) -> tuple[Schedule, tuple[Sch
     have a kernel each.
     """
     length = body.extents["k"]
-    spans = register_ranges(body.ops, body.rows, body.results, machine)
+    spans = register_ranges(body.rows, machine)
     if machine.lanes and is_dynamic(length):
         return _rows_in_lanes(body, spans, machine)
     special = [_register_rows(body, span, machine) for span in spans]
@@ -65,7 +63,7 @@ def _rows_in_lanes(body: Body, spans: Sequence[LengthRange], machine: Machine) -
         lanes //= 2
     special = [_register_rows(body, span, machine) for span in spans[:1] if span.most <= MAX_SERIAL_ROW]
     for count, longest in ((min(lanes, machine.simd), VECTOR_ROW), (lanes, MAX_KEPT_ROW)):
-        kept = shared_values(body.ops, body.rows, body.results, longest)
+        kept = shared_values(body.rows, longest)
         if least <= longest <= most and (count < lanes or kept):
             special.append(Schedule.of(*_row_schedule(count, False).steps, Step("specialize", "k", count=longest)))
     return _row_schedule(lanes, False), tuple(special)
@@ -89,22 +87,21 @@ def _row_lanes(body: Body, machine: Machine) -> int:
     """Invocations that share a row: a power of two, 1 for short rows. A single invocation cannot store expensive
     values.
     """
-    ops, rows, results = body.ops, body.rows, body.results
-    lengths = [elements(op.inputs[0]) // rows for op in ops if isinstance(op, Reduce)]
+    rows, lengths = body.rows, body.rows.reduced
     if is_dynamic(*lengths):
         return _dynamic_lanes(body, lengths, machine)
     length, shortest = max(lengths), min(lengths)
-    many = not is_dynamic(rows) and rows >= MANY_ROWS
-    if length <= MAX_SERIAL_ROW or (length <= machine.barrier and many and not shared_values(ops, rows, results)):
+    many = not is_dynamic(rows.count) and rows.count >= MANY_ROWS
+    if length <= MAX_SERIAL_ROW or (length <= machine.barrier and many and not shared_values(rows)):
         return 1
-    in_registers = 0 if machine.lanes else register_lanes(ops, row_length(ops, rows, results), machine)
+    in_registers = 0 if machine.lanes else register_lanes(rows.ops, rows.length, machine)
     if in_registers:
         return in_registers
     lanes = next(count for most, count in ROW_LANES.items() if length <= most)
     if machine.lanes and not is_dynamic(length):
         lanes = vector_row_lanes(length, machine)
     fewest = REGISTER_ROW_LANES[0]
-    while lanes > max(shortest, fewest) or lanes > 1 and shared_row_bytes(ops, rows, results, lanes) > MAX_SHARED_BYTES:
+    while lanes > max(shortest, fewest) or lanes > 1 and shared_row_bytes(rows, lanes) > MAX_SHARED_BYTES:
         lanes //= 2
     return lanes
 
@@ -132,7 +129,7 @@ def _dynamic_lanes(body: Body, reduced: Sequence[Size], machine: Machine) -> int
     fitting = [
         lanes
         for lanes in ROW_LANES.values()
-        if row_iterations(body.ops, body.rows, body.results, lanes, machine) <= max_counted_iterations(machine)
+        if row_iterations(body.rows, lanes, machine) <= max_counted_iterations(machine)
         and parts_bytes(body.ops, lanes) <= MAX_SHARED_BYTES
     ]
     if fitting:

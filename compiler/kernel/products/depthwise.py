@@ -88,12 +88,6 @@ class Lines:
         return self.spans[0] * self.width * schedule.local("b")
 
 
-def lines_of(dot: DotGeneral, schedule: Schedule) -> Lines | None:
-    """The lines that a schedule computes; None if it computes other tiles."""
-    stage = schedule.find("stage", "out")
-    return Lines.of(dot) if stage is not None and stage.how == "windows" else None
-
-
 def image_of(dot: DotGeneral) -> Value:
     """The image whose windows are the left operand of a dot, without padding."""
     image = dot.lhs
@@ -247,7 +241,7 @@ class DepthwiseDot(DotBlock):
             for (u, v), weight in weights.items():
                 for number in range(self.results):
                     x = self._known(starts[u], left, number * lines.strides[1] + v * lines.dilations[1])
-                    sums[number] = self._added(x, weight, sums[number])
+                    sums[number] = b.add_product(x, weight, sums[number])
             at = b.index(first)
             columns = [b.op("add", at, b.index(number)) for number in range(self.results)]
             shape = shape_of(self.dot.out)
@@ -266,9 +260,3 @@ class DepthwiseDot(DotBlock):
             found = b.load_shared(self.ring, at)
             b.memo.set((self.ring, at), found)
         return found
-
-    def _added(self, x: Value, weight: Value, total: Value) -> Value:
-        b = self.builder
-        if b.has_multiply_add(self.dtype):
-            return b.multiply_add(x, weight, total)
-        return b.op("add", total, b.op("multiply", x, weight))

@@ -33,7 +33,7 @@ def reduced_tile(
 
 def scalar_reduction(b: KernelBuilder, dot: DotGeneral, places: Sequence[Index]) -> Reduction:
     """The reductions of these results, side by side."""
-    axes = Axes.of_dot(dot)
+    axes = Axes(dot.sides)
     reductions = [reduction_of_dot(b, dot, place, axes) for place in places]
 
     def combine(x: Sequence[Value], y: Sequence[Value]) -> Scalars:
@@ -55,14 +55,14 @@ def scalar_reduction(b: KernelBuilder, dot: DotGeneral, places: Sequence[Index])
 
 def _vector_reduction(b: KernelBuilder, dot: DotGeneral, places: Sequence[Index], count: int, lanes: int) -> Reduction:
     """The same with vectors: each value holds `lanes` results of a row. `count`: columns of the tile."""
-    axes = Axes.of_dot(dot)
+    axes = Axes(dot.sides)
     rows = [Factors(b, dot, place, axes) for place in places[::count]]
     columns = [Factors(b, dot, place, axes) for place in places[:count]]
     zeros = [b.vector([b.const(0, element_of(dot.out))] * lanes)] * (len(places) // lanes)
 
     def factors(reduced: Sequence[Value]) -> Scalars:
-        xs = yield from together(row.left(reduced) for row in rows)
-        ys = yield from together(column.right(reduced) for column in columns)
+        xs = yield from together(row.of(0, reduced) for row in rows)
+        ys = yield from together(column.of(1, reduced) for column in columns)
         return [*xs, *(b.vector(ys[at : at + lanes]) for at in range(0, len(ys), lanes))]
 
     return vector_sums(b, rows[0].axes.sizes, len(rows), zeros, factors)

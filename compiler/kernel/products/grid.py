@@ -18,8 +18,8 @@ from orchestrion.compiler.kernel.elements.index import Index, delinearize, invoc
 from orchestrion.compiler.kernel.schedule import Schedule
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 
-from .depthwise import lines_of
-from .winograd import squares_of
+from .depthwise import Lines
+from .winograd import Squares
 
 #: a function that writes the results at a row and a column of a tile
 Write = Callable[[int, int], None]
@@ -52,9 +52,10 @@ def tiles(body: Body, schedule: Schedule) -> list[tuple[str, Size]]:
         return [("e", prod(body.lines.grid(schedule)))]
     if not is_tiled_dot(schedule):
         return [("e", ceildiv(body.largest_result, schedule.count("tile", "e") * schedule.local("e")))]
-    if isinstance(body.hero, DotGeneral) and (squares := squares_of(body.hero, schedule)) is not None:
+    assert isinstance(body.hero, DotGeneral)
+    if schedule.sums == "winograd" and (squares := Squares.of(body.hero)) is not None:
         extents = {**extents, "m": squares.rows}
-    if isinstance(body.hero, DotGeneral) and (lines := lines_of(body.hero, schedule)) is not None:
+    if schedule.sums == "windows" and (lines := Lines.of(body.hero)) is not None:
         return [("b", prod(lines.grid(schedule)))]
     order = ("b", "n", "m") if schedule.find("reorder", "n") is not None else DOT
     return [(dim, ceildiv(extents[dim], schedule.count("tile", dim) * schedule.local(dim))) for dim in order]

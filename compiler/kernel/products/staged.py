@@ -9,6 +9,7 @@ and no slice reaches into the next block.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from math import prod
 
 from orchestrion.compiler.flow.structure import fastest_axis
@@ -87,7 +88,7 @@ class Operand:
         extent = extents.rows if left else extents.columns
         first, ragged = b.op("multiply", number, b.index(slice.size)), extent % slice.size != 0
         of_batch, zero = delinearize(b, batch, extents.batch), b.index(0)
-        share, axes = [], Axes.of_dot(dot)
+        share, axes = [], Axes(dot.sides)
         for row, place, where in slice.fetched(fastest_axis(operand) in contract):
             position = b.op("add", first, row)
             position = b.op("minimum", position, b.index(extent - 1)) if ragged else position
@@ -127,7 +128,7 @@ class StagedNest(Nest):
         if last is not None:
             left = b.op("minimum", b.op("subtract", end, loop.index), b.index(depth))
             count = b.op("convert", left, to="ui32")
-        return b.end_loop(loop, (yield from self._products(count, loop.carried)))
+        return b.end_loop(loop, self._products(count, loop.carried))
 
     def _fills_slices(self, level: int) -> bool:
         """Whether each block of an axis ends at the end of a slice."""
@@ -145,10 +146,10 @@ class StagedNest(Nest):
             if last is not None:
                 position = b.op("minimum", position, last)
             reduced = (*outer, *delinearize(b, position, self.reduction.sizes[level:]))
-            values += yield from factors.left(reduced) if operand.left else factors.right(reduced)
+            values += yield from factors.of(0 if operand.left else 1, reduced)
         return values
 
-    def _products(self, count: Value, start: Sequence[Value]) -> Scalars:
+    def _products(self, count: Value, start: Sequence[Value]) -> list[Value]:
         """Adds the products of the first `count` places of the slices, in order, as many per iteration as the schedule
         unrolls if the slices are whole.
         """
@@ -161,15 +162,8 @@ class StagedNest(Nest):
             place = b.op("add", loop.index, b.word(number))
             xs = left.slice.tile(place, local["m"], schedule.local("m"), schedule.count("tile", "m"))
             ys = right.slice.tile(place, local["n"], schedule.local("n"), schedule.count("tile", "n"))
-            values = yield from self._added(values, [(x, y) for x in xs for y in ys])
+            values = [b.add_product(x, y, z) for (x, y), z in zip(product(xs, ys), values, strict=True)]
         return b.end_loop(loop, values)
-
-    def _added(self, sums: Sequence[Value], factors: Sequence[tuple[Value, Value]]) -> Scalars:
-        """The sums, each with the product of its factors."""
-        b = self.builder
-        if b.has_multiply_add(b.dtype(sums[0])):
-            return [b.multiply_add(x, y, z) for (x, y), z in zip(factors, sums, strict=True)]
-        return (yield from self.reduction.combine(sums, [b.op("multiply", x, y) for x, y in factors]))
 
 
 def can_stage(dot: DotGeneral, machine: Machine) -> bool:
@@ -178,7 +172,7 @@ def can_stage(dot: DotGeneral, machine: Machine) -> bool:
     """
     if not dot.dimensions.lhs_contract:
         return False
-    sizes = Axes.of_dot(dot).sizes
+    sizes = Axes(dot.sides).sizes
     if is_dynamic(prod(sizes)) or not 1 <= prod(sizes) <= max_loop_iterations(machine) // 2:
         return False
     return bounded_per_iteration(numbers(sizes), 1, machine) is not None

@@ -85,12 +85,6 @@ class Squares:
         return cls(counts, window, others[0], shape[contract[others[0]]])
 
 
-def squares_of(dot: DotGeneral, schedule: Schedule) -> Squares | None:
-    """The squares that a schedule computes; None if it computes other tiles."""
-    stage = schedule.find("stage", "out")
-    return Squares.of(dot) if stage is not None and stage.how == "winograd" else None
-
-
 def pitches(schedule: Schedule) -> tuple[int, int, int]:
     """Elements between two factors in the shared arrays of sums, of the left, and of the right operand. Each has a line
     of a cache more than there are elements: lines a power of two apart would share few places of it.

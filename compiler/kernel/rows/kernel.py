@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
-from orchestrion.compiler.flow.fusion_reads import elements
 from orchestrion.compiler.flow.structure import row_axes
-from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import Size, ceildiv, typical
+from orchestrion.compiler.kernel.body import Rows
 from orchestrion.compiler.kernel.elements.elemental import ElementalCode
 from orchestrion.compiler.kernel.elements.extrema import from_bits, is_extremum, of_bits
 from orchestrion.compiler.kernel.elements.index import Index, delinearize
@@ -40,8 +40,7 @@ class Row(ElementalCode):
     length of a row of dynamic length, if the kernel has one.
     """
 
-    ops: Sequence[Operation]
-    rows: Size
+    rows: Rows
     number: Value
     lanes: int
     most: int | None = None
@@ -59,16 +58,16 @@ class Row(ElementalCode):
 
     def emit(self, outputs: Sequence[Result], writes: Value) -> None:
         """All reductions in order, then the results. `writes`: whether this invocation writes results."""
-        self._plan([value for value, _ in outputs])
-        bound = row_scalars(self.ops, self.rows)
-        for op in self.ops:
+        self._plan()
+        bound = row_scalars(self.rows)
+        for op in self.rows.ops:
             if isinstance(op, Reduce):
                 self._reduce(op)
             elif op in bound:
                 self._bind(op.results[0], self.elemental.element(op.results[0], self._at(op.results[0])))
-        lengths = {elements(value) // self.rows for value, _ in outputs}
+        lengths = set(map(self.rows.length_of, self.rows.results))
         shares = [
-            ([output for output in outputs if elements(output[0]) // self.rows == length], length)
+            ([output for output in outputs if self.rows.length_of(output[0]) == length], length)
             for length in sorted(lengths, key=lambda size: (typical(size), str(size)))
         ]
         with self.builder.when(writes):
@@ -77,9 +76,9 @@ class Row(ElementalCode):
         for share in shares:
             self._write_rest(*share, writes)
 
-    def _plan(self, results: Sequence[Value]) -> None:
+    def _plan(self) -> None:
         """Chooses the values to store in shared memory."""
-        self.costly = shared_values(self.ops, self.rows, results, self.most)
+        self.costly = shared_values(self.rows, self.most)
 
     def _bind(self, value: Value, scalar: Value) -> None:
         """`value` has one element per row, `scalar`."""
@@ -93,7 +92,7 @@ class Row(ElementalCode):
     def _at(self, value: Value, position: Value | None = None) -> Index:
         """The index in `value` of the element at a position in the row."""
         b, shape = self.builder, shape_of(value)
-        length, first = prod(shape) // self.rows, row_axes(shape, self.rows)
+        length, first = prod(shape) // self.rows.count, row_axes(shape, self.rows.count)
         position = b.index(0) if position is None else position
         linear = b.place(self.number, length, position)
         self.positions[linear] = position
@@ -124,7 +123,7 @@ class Row(ElementalCode):
         filling = replace(reduction, sizes=(count,), element=lambda at: self._element(reduction, fills, at[0]))
         most = ceildiv(longest(count, b.machine), self.lanes)
         in_order = not is_commutative(op.body.block)
-        parts = parts_of(self.elemental, op, filling if fills else reduction, self.lanes, in_order, most)
+        parts = parts_of(self.elemental, filling if fills else reduction, self.lanes, in_order, most)
         for value in fills:
             self._keep(value)
         return self.elemental.run(parts.total())
@@ -148,7 +147,7 @@ class Row(ElementalCode):
 
     def _keep(self, value: Value) -> None:
         """From now on the elements of a value are read from its array."""
-        b, array, size = self.builder, self.kept[value], elements(value) // self.rows
+        b, array, size = self.builder, self.kept[value], self.rows.length_of(value)
         base = b.op("multiply", self.number, b.index(size))
 
         def load(at: Index) -> Value:

@@ -42,8 +42,8 @@ def emit_rows(elemental: Elemental, body: Body, schedule: Schedule, outputs: Seq
     """
     b, rows, lanes = elemental.builder, body.rows, schedule.lanes
     number = b.workgroup_id() if schedule.by_workgroups else invocation_index(b, schedule.workgroup_size)
-    inside = b.op("compare_lt", number, b.index(rows))
-    row = elemental, body.ops, rows, b.op("minimum", number, b.index(rows - 1)), lanes
+    inside = b.op("compare_lt", number, b.index(rows.count))
+    row = elemental, rows, b.op("minimum", number, b.index(rows.count - 1)), lanes
     length, (assumed, limit) = body.extents["k"], schedule.range_of("k")
     if schedule.find("stage", "k") is None:
         Row(*row, limit).emit(outputs, inside)
@@ -72,8 +72,8 @@ class RegisterRow(Row):
     #: barriers emitted so far
     barriers: int = 0
 
-    def _plan(self, results: Sequence[Value]) -> None:
-        self.registers = {value: [] for value in register_values(self.ops, self.rows, results)}
+    def _plan(self) -> None:
+        self.registers = {value: [] for value in register_values(self.rows)}
 
     def _slots(self, length: Size) -> list[list[Slot]]:
         """The share of this invocation, in runs of neighbours that are loaded and stored together."""
@@ -104,7 +104,7 @@ class RegisterRow(Row):
         return ceildiv(self.span.bounds(length)[1], self._width(length) * self.lanes)
 
     def _in_order(self) -> bool:
-        return not all(is_commutative(op.body.block) for op in self.ops if isinstance(op, Reduce))
+        return not all(is_commutative(op.body.block) for op in self.rows.ops if isinstance(op, Reduce))
 
     # reductions
 
@@ -113,7 +113,7 @@ class RegisterRow(Row):
         if self.lanes == 1:
             return self._share_of(op, reduction, self.elemental.run(reduction.start()))
         values = self._share_of(op, reduction, [])
-        shared = [b.shared(self.lanes, dtype) for dtype in reduction.types(op.results)]
+        shared = [b.shared(self.lanes, dtype) for dtype in reduction.dtypes]
         store_part(self.elemental, values, shared, self.local)
         b.barrier()
         self.barriers += 1

@@ -11,7 +11,7 @@ from orchestrion.compiler.flow.row_bodies import rows_of
 from orchestrion.compiler.flow.structure import keeps_order
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import Dim, Size, bounds, ceildiv, is_dynamic
-from orchestrion.compiler.kernel.body import row_length, row_lengths
+from orchestrion.compiler.kernel.body import Rows
 from orchestrion.compiler.kernel.elements.loops import loop_iterations
 from orchestrion.compiler.kernel.elements.parts import FEW_PARTS
 from orchestrion.compiler.kernel.machine import MAX_SHARED_BYTES, Machine, shared_bytes
@@ -34,36 +34,33 @@ REGISTER_ROW_LENGTHS = (16, 64, 128, 256, 512, 1024)
 MAX_REGISTER_ELEMENTS = 64
 
 
-def row_scalars(ops: Sequence[Operation], rows: Size) -> set[Operation]:
+def row_scalars(rows: Rows) -> set[Operation]:
     """Ops that compute one number per row from that row alone. Every invocation computes them, outside the passes."""
     return {
         op
-        for op in ops
+        for op in rows.ops
         if (isinstance(op, Elementwise) or keeps_order(op))
-        and elements(op.results[0]) == rows
-        and rows_of(ops, (), op.results) is not None
+        and elements(op.results[0]) == rows.count
+        and rows_of(rows.ops, (), op.results) is not None
     }
 
 
-def shared_values(
-    ops: Sequence[Operation], rows: Size, results: Sequence[Value], most: int | None = None
-) -> list[Value]:
+def shared_values(rows: Rows, most: int | None = None) -> list[Value]:
     """Expensive values that several passes need, as many as fit in shared memory. `most`: greatest length of rows of
     dynamic length, if the kernel has one.
     """
-    passes = [pass_values(list(op.inputs), rows) for op in ops if isinstance(op, Reduce)]
-    passes.append(pass_values([value for value in results if is_longer(value, rows)], rows))
+    passes = [pass_values(values, rows) for values in rows.passes]
     room = MAX_SHARED_ROW_BYTES
     found: list[Value] = []
     wanted = {value for one in passes for value in one if sum(value in other for other in passes) > 1}
-    for op in reversed(ops):
+    for op in reversed(rows.ops):
         value = op.results[0]
-        if isinstance(elements(value) // rows, Dim) and most is None:  # no array is long enough for every call
+        if isinstance(rows.length_of(value), Dim) and most is None:  # no array is long enough for every call
             continue
         if value not in wanted or not is_costly(op) or any(r in wanted for user in value.users() for r in user.results):
             continue
-        size = array_length(value, rows, most) * shared_bytes(dtype_of(value))
-        if size <= room and rows_of(ops, (), [value]) is not None:
+        size = _array_bytes(value, rows, most)
+        if size <= room and rows_of(rows.ops, (), [value]) is not None:
             room -= size
             found.append(value)
     return found
@@ -80,15 +77,13 @@ def parts_bytes(ops: Sequence[Operation], lanes: int) -> int:
     return places * sum(shared_bytes(dtype_of(result)) for result in results)
 
 
-def shared_row_bytes(
-    ops: Sequence[Operation], rows: Size, results: Sequence[Value], lanes: int, most: int | None = None
-) -> int:
+def shared_row_bytes(rows: Rows, lanes: int, most: int | None = None) -> int:
     """Bytes of shared memory for a row in loops: partial results, and values that several passes need."""
-    kept = shared_values(ops, rows, results, most) if lanes > 1 else []
-    return parts_bytes(ops, lanes) + sum(array_length(v, rows, most) * shared_bytes(dtype_of(v)) for v in kept)
+    kept = shared_values(rows, most) if lanes > 1 else []
+    return parts_bytes(rows.ops, lanes) + sum(_array_bytes(value, rows, most) for value in kept)
 
 
-def pass_values(values: list[Value], rows: Size) -> set[Value]:
+def pass_values(values: list[Value], rows: Rows) -> set[Value]:
     """Values whose elements a pass over `values` loads or computes at its own position, except one number per row."""
     seen: set[Value] = set()
     while values:
@@ -100,7 +95,7 @@ def pass_values(values: list[Value], rows: Size) -> set[Value]:
     return seen
 
 
-def _sources(value: Value, rows: Size) -> list[Value] | None:
+def _sources(value: Value, rows: Rows) -> list[Value] | None:
     """The operands that are read at the position of the element; None if `value` is not computed element by element."""
     op = value.defining_op
     if not is_longer(value, rows):
@@ -112,15 +107,19 @@ def _sources(value: Value, rows: Size) -> list[Value] | None:
     return None
 
 
-def array_length(value: Value, rows: Size, most: int | None = None) -> int:
+def array_length(value: Value, rows: Rows, most: int | None = None) -> int:
     """Length of the shared array for a row of a value, of up to `most` elements: a power of two."""
-    length = bounds(elements(value) // rows)[1]
+    length = bounds(rows.length_of(value))[1]
     return 1 << ((length if most is None else min(length, most)) - 1).bit_length()
 
 
-def is_longer(value: Value, rows: Size) -> bool:
+def _array_bytes(value: Value, rows: Rows, most: int | None) -> int:
+    return array_length(value, rows, most) * shared_bytes(dtype_of(value))
+
+
+def is_longer(value: Value, rows: Rows) -> bool:
     """Whether a value may have more than one number per row."""
-    return elements(value) != rows and bounds(elements(value) - rows)[1] > 0
+    return elements(value) != rows.count and bounds(elements(value) - rows.count)[1] > 0
 
 
 def is_costly(op: Operation) -> bool:
@@ -141,14 +140,14 @@ def is_costly(op: Operation) -> bool:
 # rows in registers
 
 
-def row_iterations(ops: Sequence[Operation], rows: Size, results: Sequence[Value], lanes: int, machine: Machine) -> int:
+def row_iterations(rows: Rows, lanes: int, machine: Machine) -> int:
     """Upper bound of the iterations of all loops of an invocation that shares a row: one per reduction and one per
     length of results.
 
     Loops along axes of few elements take up to three iterations per element.
     """
-    reduced = [elements(op.inputs[0]) // rows for op in ops if isinstance(op, Reduce)]
-    lengths = (*reduced, *dict.fromkeys(elements(value) // rows for value in results))
+    reduced = rows.reduced
+    lengths = (*reduced, *dict.fromkeys(map(rows.length_of, rows.results)))
     most = [longest(length, machine) if length in reduced else bounds(length)[1] for length in lengths]
     nested = lanes == 1 and not is_dynamic(*reduced)
     return sum(loop_iterations(ceildiv(each, lanes)) for each in most) * (3 if nested else 1)
@@ -175,18 +174,16 @@ def register_lanes(ops: Sequence[Operation], length: Size, machine: Machine) -> 
     return next((lanes for lanes in fitting if length <= lanes * most), 0)
 
 
-def register_ranges(
-    ops: Sequence[Operation], rows: Size, results: Sequence[Value], machine: Machine
-) -> list[LengthRange]:
+def register_ranges(rows: Rows, machine: Machine) -> list[LengthRange]:
     """Ranges of a dynamic row length that have a kernel each with rows in registers, in ascending order. Empty if the
     length is static or rows may be empty.
     """
-    length, found = row_length(ops, rows, results), list[LengthRange]()
+    length, found = rows.length, list[LengthRange]()
     least, most = bounds(length)
-    if not is_dynamic(length) or any(bounds(one)[0] < 1 for one in row_lengths(ops, rows, results)):
+    if not is_dynamic(length) or any(bounds(one)[0] < 1 for one in rows.lengths):
         return []
     for long in REGISTER_ROW_LENGTHS:
-        if least <= min(long, most) and register_lanes(ops, min(long, most), machine):
+        if least <= min(long, most) and register_lanes(rows.ops, min(long, most), machine):
             found.append(LengthRange(length, least, min(long, most)))
             least = found[-1].most + 1
     return found
@@ -199,13 +196,11 @@ def _text(op: Operation) -> int:
     return cost_of(op).code
 
 
-def register_values(ops: Sequence[Operation], rows: Size, results: Sequence[Value]) -> list[Value]:
+def register_values(rows: Rows) -> list[Value]:
     """Values that one pass loads or computes and a later pass needs, without those that are only steps on the way."""
-    passes = [list(op.inputs) for op in ops if isinstance(op, Reduce)]
-    passes.append(list(results))
     known: set[Value] = set()
     found: dict[Value, None] = {}
-    for one in passes:
+    for one in rows.passes:
         now: set[Value] = set()
         while one:
             value = one.pop()

@@ -1,26 +1,25 @@
 """Patterns of `canonicalize` for `if`, `case` and `while`.
 
-Selections known at compile time are made there. A loop does not carry values that never change, that equal another
-carried value, or that nothing reads. Unused results, and results that are equal in all branches, are dropped. A `case`
-of two branches becomes an `if`, whose predicate is one byte instead of four.
+Selections known at compile time are made there. A `case` of two branches becomes an `if`, whose predicate is one byte
+instead of four. Nothing reads a value in a loop that never changes, or that equals another carried value. Results and
+carried values that nothing reads, or that are equal in all branches, go later, with the block arguments that they
+become (`flow/simplify_branches.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterator
 from operator import itemgetter
 from typing import Final
 
-from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Region, Value
+from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import Dim
-from orchestrion.compiler.ir.effects import is_dead
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
 from orchestrion.compiler.ir.types import I1
 from orchestrion.compiler.stablehlo.builders.loops import move_block
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor, splat
-from orchestrion.compiler.stablehlo.ops.base import rebuilt, tensor_of
-from orchestrion.compiler.stablehlo.ops.contraction import Return
-from orchestrion.compiler.stablehlo.ops.control_flow import Case, Choice, If, While
+from orchestrion.compiler.stablehlo.ops.base import tensor_of
+from orchestrion.compiler.stablehlo.ops.control_flow import Case, If, While
 from orchestrion.compiler.stablehlo.ops.elementwise import Convert
 from orchestrion.compiler.stablehlo.ops.structural import Constant
 
@@ -31,8 +30,8 @@ def _constant_if(op: If, rewriter: Rewriter) -> bool:
     maker = op.pred.defining_op
     if not isinstance(maker, Constant):
         return False
-    _put_in_place(op, op.true_branch if maker.value.scalars()[0] else op.false_branch, (), rewriter)
-    return True
+    chosen = op.true_branch if maker.value.scalars()[0] else op.false_branch
+    return rewriter.replace(op, move_block(chosen.block, rewriter))
 
 
 def _constant_case(op: Case, rewriter: Rewriter) -> bool:
@@ -40,15 +39,8 @@ def _constant_case(op: Case, rewriter: Rewriter) -> bool:
     if index is None:
         return False
     last = len(op.branches) - 1
-    _put_in_place(op, op.branches[index if 0 <= index < last else last], (), rewriter)
-    return True
-
-
-def _put_in_place(op: Operation, region: Region, arguments: Sequence[Value], rewriter: Rewriter) -> None:
-    """Replaces an op by the ops of one of its regions."""
-    for argument, value in zip(region.block.arguments, arguments, strict=True):
-        argument.replace_by(value)
-    rewriter.replace(op, move_block(region.block, rewriter))
+    chosen = op.branches[index if 0 <= index < last else last]
+    return rewriter.replace(op, move_block(chosen.block, rewriter))
 
 
 def _case_of_two(op: Case, rewriter: Rewriter) -> bool:
@@ -67,77 +59,10 @@ def _case_of_two(op: Case, rewriter: Rewriter) -> bool:
     return rewriter.replace(op, made.results)
 
 
-def _not(op: If, rewriter: Rewriter) -> bool:
-    """An `if` over a negated predicate swaps its branches."""
-    maker = op.pred.defining_op
-    if maker is None or maker.name != "stablehlo.not":
-        return False
-    op.regions.reverse()
-    rewriter.set_operand(op, 0, maker.operands[0])
-    return True
-
-
-def _equal_results(op: Choice, rewriter: Rewriter) -> bool:
-    """Replaces a result for which every branch returns the same outside value, or equal constants."""
-    changed = False
-    for index, result in enumerate(op.results):
-        if not result.uses:
-            continue
-        first, *rest = op.regions
-        value = first.block.end.operands[index]
-        if not all(_is_same(value, region.block.end.operands[index]) for region in rest):
-            continue
-        if value.parent_block is first.block:
-            assert isinstance(value.defining_op, Constant)
-            value = rewriter.insert(value.defining_op.clone()).result
-        rewriter.replace_value(result, value)
-        changed = True
-    return changed
-
-
 def _is_same(first: Value, second: Value) -> bool:
     """Whether two values are the same, or equal constants."""
     a, b = first.defining_op, second.defining_op
     return first is second or isinstance(a, Constant) and isinstance(b, Constant) and a.value == b.value
-
-
-def _unused_results(op: Choice, rewriter: Rewriter) -> bool:
-    used = [index for index, result in enumerate(op.results) if result.uses]
-    if len(used) in (0, len(op.results)):
-        return False
-    _keep_results(op, used, rewriter)
-    return True
-
-
-def _keep_results(op: Operation, kept: Sequence[int], rewriter: Rewriter) -> None:
-    """Rebuilds the op with some of its results; the regions no longer return the others."""
-    gone = sorted(set(range(len(op.results))).difference(kept))
-    for region in op.regions:
-        last = region.block.end
-        if len(last.operands) == len(op.results):  # not the terminator of a loop's predicate
-            last.set_operands([last.operands[index] for index in kept])
-        for inner in reversed(region.block):
-            if is_dead(inner):
-                rewriter.erase(inner)
-        region.block.erase_arguments(gone if region.block.arguments else ())
-    operands = [op.operands[index] for index in kept] if isinstance(op, While) else op.operands
-    made = rewriter.insert(rebuilt(op, operands, [op.results[index].type for index in kept]))
-    for index, new in zip(kept, made.results, strict=True):
-        rewriter.replace_value(op.results[index], new)
-    rewriter.erase(op)
-
-
-def _few_iterations(op: While, rewriter: Rewriter) -> bool:
-    """A loop that never runs returns its initial values; one that runs once is its body."""
-    predicate = op.cond.block.end.operands[0].defining_op
-    trips = trip_count(op)
-    if isinstance(predicate, Constant) and not predicate.value.scalars()[0]:
-        trips = 0
-    if trips == 0:
-        rewriter.replace(op, list(op.inits))
-    elif trips == 1:
-        _put_in_place(op, op.body, list(op.inits), rewriter)
-    return trips in (0, 1)
 
 
 def _known_final_counter(op: While, rewriter: Rewriter) -> bool:
@@ -184,6 +109,7 @@ def _carried_twice(op: While, rewriter: Rewriter) -> bool:
         others = (arguments[first], op.cond.block.arguments[first], op.results[first])
         for value, other in zip(values, others, strict=True):
             rewriter.replace_value(value, other)
+        op.body.block.end.set_operand(index, following[first])
         changed = True
     return changed
 
@@ -207,52 +133,10 @@ def _identity(value: Value) -> Hashable:
     return op.value if isinstance(op, Constant) else value
 
 
-def _carried_unused(op: While, rewriter: Rewriter) -> bool:
-    """Drops a carried value that neither affects the predicate nor a used result."""
-    following = op.body.block.end.operands
-    live = {index for index, result in enumerate(op.results) if result.uses}
-    live |= _arguments_behind(op.cond.block, op.cond.block.end.operands, set())
-    fresh, seen = live, set[Operation]()
-    while fresh:
-        fresh = _arguments_behind(op.body.block, [following[index] for index in fresh], seen) - live
-        live |= fresh
-    if len(live) == len(op.results):
-        return False
-    _keep_results(op, sorted(live), rewriter)
-    return True
-
-
-def _arguments_behind(block: Block, values: Iterable[Value], seen: set[Operation]) -> set[int]:
-    """Indices of the block arguments on which values depend, except through ops in `seen`."""
-    found: set[int] = set()
-    stack = list(values)
-    while stack:
-        value = stack.pop()
-        maker = value.defining_op
-        if isinstance(value, BlockArgument) and value.block is block:
-            found.add(value.index)
-        elif maker is not None and maker.parent is block and maker not in seen:
-            seen.add(maker)
-            stack += [operand for inner in maker.walk() for operand in inner.operands]
-    return found
-
-
-def _revisit_owner(op: Operation, rewriter: Rewriter) -> bool:
-    """Visits the op that owns a region again, once for all its regions, after the region's results may have changed."""
-    outer = op.parent_op
-    if isinstance(outer, Choice | While) and outer.parent is not None:
-        rewriter.postpone(outer)
-    return False
-
-
-_CHOICE: Final[tuple[Pattern, ...]] = (_equal_results, _unused_results)
 _OF: Final[dict[type[Operation], tuple[Pattern, ...]]] = {
-    If: (_constant_if, _not, *_CHOICE),
-    Case: (_constant_case, _case_of_two, *_CHOICE),
-    While: (_few_iterations, _known_final_counter, _carried_unchanged, _carried_twice, _carried_unused),
+    If: (_constant_if,),
+    Case: (_constant_case, _case_of_two),
+    While: (_known_final_counter, _carried_unchanged, _carried_twice),
 }
 
-PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
-    **{cls.name: patterns for cls, patterns in _OF.items()},
-    Return.name: (_revisit_owner,),
-}
+PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {cls.name: patterns for cls, patterns in _OF.items()}

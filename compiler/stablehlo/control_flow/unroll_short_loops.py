@@ -1,4 +1,4 @@
-"""unroll-short-loops: replaces a short loop with a small body by copies of the body.
+"""unroll-short-loops: replaces a short loop with a small body by copies of the body, and any loop of one iteration.
 
 Each iteration of a loop costs launches, and copies of the carried values that move. After unrolling, constants of the
 iterations fold, and one dispatch computes all of them. JAX's random numbers are such a loop, with five iterations.
@@ -33,7 +33,7 @@ def run(module: Module) -> None:
         iterations = trip_count(op)
         if iterations is None or is_dynamic(iterations) or iterations > MAX_ITERATIONS:
             continue
-        if iterations * _iteration_size(op.body.block) <= MAX_OPS:
+        if iterations <= 1 or iterations * _iteration_size(op.body.block) <= MAX_OPS:
             _unroll(op, iterations)
 
 

@@ -29,7 +29,6 @@ from orchestrion.compiler.stablehlo.ops.elementwise import OPS
 from orchestrion.compiler.stablehlo.ops.func import Call, Func
 from orchestrion.compiler.stablehlo.ops.func import Return as FuncReturn
 from orchestrion.compiler.stablehlo.ops.windowed import Convolution
-from orchestrion.compiler.stablehlo.shapes import static_forms
 from orchestrion.schema.dtypes import BY_NAME, FLOAT
 
 from . import batch_norm, legacy_ops, one_device
@@ -159,7 +158,6 @@ PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
     **linear_algebra.PATTERNS,
     **legacy_ops.PATTERNS,
     **one_device.PATTERNS,
-    **static_forms.PATTERNS,
     **TUPLE_PATTERNS,
     **{name: (expansion(compute_in_f32, None), *patterns) for name, patterns in _FUNCTIONS.items()},
     "chlo.conj": (expansion(lambda op, x: conjugate(x), 1),),

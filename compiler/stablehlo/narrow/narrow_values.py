@@ -97,7 +97,7 @@ class NarrowValues:
         value.type = tensor_of(value).with_element(F32 if dtype.kind == FLOAT else scalar(dtype.storage))
         self.register_replacement(value, value, dtype, exact)
 
-    def register_replacement(self, value: Value, given: Value, dtype: DType, exact: bool = False) -> None:
+    def register_replacement(self, value: Value, given: Value, dtype: DType, exact: bool) -> None:
         """Makes `given`, an f32 or a stored integer, stand for a value; it is rounded or wrapped unless `exact`."""
         self.dtypes[value] = dtype
         if dtype.kind != FLOAT:

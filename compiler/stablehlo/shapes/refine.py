@@ -1,10 +1,11 @@
 """refine-shapes: turns the sizes that a program computes into expressions in its types.
 
-Only for programs with dynamic dimensions, as `jax.export` writes them for symbolic ones; calls are inlined first.
-Assertions about the arguments determine the symbols (`symbols.py`), and computations on them every other shape
-(`shape_values.py`). Ops with computed shapes become ops of fixed shape (`dynamic.py`), assertions become
-`util.assert`, and a scalar that is a size becomes `flow.size`. From here on, sizes are expressions instead of numbers,
-and the program is otherwise like any other. A malformed op is left for the legality check. Raises CompileError.
+Only for programs with dynamic dimensions, as `jax.export` writes them for symbolic ones, or with ops of computed shape;
+calls are inlined first. Assertions about the arguments determine the symbols (`symbols.py`), and computations on them
+every other shape (`shape_values.py`). Ops with computed shapes become ops of fixed shape (`dynamic.py`), assertions
+become `util.assert`, and a scalar that is a size becomes `flow.size`. From here on, sizes are expressions instead of
+numbers, and the program is otherwise like any other. A malformed op is left for the legality check. Raises
+CompileError.
 """
 
 from __future__ import annotations
@@ -407,12 +408,13 @@ def _shaped(op: Operation, shape: dims.Shape) -> Type:
 
 
 def _static_form(refiner: _Refiner, op: dynamic.DynamicOp, rewriter: Rewriter) -> Value:
-    """The op of fixed shape, from the lists or the shape that operands state."""
+    """The op of fixed shape, from its own type if that is known, else from the lists or the shape in operands."""
     cls, names = dynamic.STATIC_FORMS[type(op)]
     if names:
         lists = {name: refiner.sizes(getattr(op, name)) for name in names}
         return _build_inferred(op, rewriter, cls, **dynamic.static_fields(op, lists))
-    out = _shaped(op, refiner.shape(op.operands[-1]))
+    stated = op.results[0].type
+    out = _shaped(op, refiner.shape(op.operands[-1])) if _is_unknown(stated) else stated
     return rewriter.build(cls, **dynamic.static_fields(op, {}), out=out).results[0]
 
 

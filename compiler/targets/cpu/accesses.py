@@ -15,7 +15,7 @@ from orchestrion.compiler.kernel import dialect as k
 from orchestrion.schema.dtypes import BOOL, BY_NAME, DType
 
 from .code import Code
-from .decided import all_hold, is_decided
+from .decided import decided, is_decided
 from .forms import Form, Forms
 from .levels import Level
 from .masks import any_of
@@ -60,17 +60,11 @@ class Accesses:
         dtype = k.dtype_of(value)
         if isinstance(value.defining_op, k.Constant):
             return splat(self.scalar(value), type_of(dtype), self.width)
-        same = self.spread(self.scalar(value), type_of(dtype), self.width)
+        same = self.code.spread(self.scalar(value), type_of(dtype), self.width)
         if not stride:
             return same
         steps = ", ".join(f"{type_of(dtype)} {lane * stride}" for lane in range(self.width))
         return self.code.set(f"add {type_of(dtype, self.width)} {same}, <{steps}>")
-
-    def spread(self, scalar: str, type: str, lanes: int) -> str:
-        """A vector with a scalar in all lanes."""
-        wide = f"<{lanes} x {type}>"
-        one = self.code.set(f"insertelement {wide} poison, {type} {scalar}, i64 0")
-        return self.code.set(f"shufflevector {wide} {one}, {wide} poison, <{lanes} x i32> zeroinitializer")
 
     def formed(self, value: Value, form: Form) -> str:
         """A value as a value of that form is represented."""
@@ -173,7 +167,7 @@ class Accesses:
         """Whether conditions hold in all lanes. Scalars that decide it may say no instead."""
         if self.mask is None and self.level is not None and self.level.decides:
             if is_decided(conditions, self.forms.stride):
-                return all_hold(self.code, conditions, self.width, self.forms.stride, self.scalar)
+                return decided(self.code, conditions, True, self.width, self.forms.stride, self.scalar)
         flags = f"<{self.width} x i1>"
         frozen = self.code.set(f"freeze {flags} {self._holds(conditions)}")
         return self.code.set(f"call i1 @llvm.vector.reduce.and.v{self.width}i1({flags} {frozen})")

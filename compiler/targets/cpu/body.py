@@ -21,12 +21,13 @@ from .accesses import Accesses
 from .by_vectors import fills_registers, from_lane, sums_to_hold, values_from_outside
 from .byte_products import add_byte_products
 from .code import Code, joined, joins
-from .decided import is_decided, none_holds
+from .decided import decided, is_decided
 from .divisors import safe_divisor
 from .forms import Forms
 from .levels import Level
 from .loop_parts import Part, parts_of, stores_behind
 from .masks import all_of, any_of
+from .ordered_parts import MOST_JOINED, add_by_columns, ordered_parts_of
 from .scalars import instruction, memory_type, suffix, type_of
 from .scale import scaled
 from .squares import (
@@ -160,7 +161,7 @@ class Body(Accesses):
     def make_vector(self, op: k.Vector) -> None:
         scalars, type = [self.scalar(value) for value in op.values], type_of(k.dtype_of(op.output))
         if len(set(scalars)) == 1:
-            self.names[op.output] = self.spread(scalars[0], type, len(scalars))
+            self.names[op.output] = self.code.spread(scalars[0], type, len(scalars))
             return
         made = "poison"
         for lane, scalar in enumerate(scalars):
@@ -237,6 +238,8 @@ class Body(Accesses):
             for part in parts:
                 self._loop_of(op, part)
             return set()
+        if self.level is not None:
+            parts = ordered_parts_of(op, parts, self.level)
         behind = stores_behind(op, parts, after)
         for part, ops in zip(parts, behind, strict=True):
             self._joined_loop(op, part, unrolled)
@@ -320,7 +323,7 @@ class Body(Accesses):
         streams = streams_of(op, part.ops, self.forms) if step == "1" else []
         streams = [stream for stream in streams if all(term in self.names for term in stream.terms)]
         bases = [self._base_of(stream, type, lower) for stream in streams]
-        number = joined(unrolled, count)
+        number = joined(unrolled, count, MOST_JOINED) if part.ordered else joined(unrolled, count)
         rest = (count or 0) % number
         first, bound = (lower, upper) if count is None else ("0", str(count - rest))
         with code.counting(type, first, bound, step, wraps=count is None, note=joins(number)) as loop:
@@ -330,7 +333,7 @@ class Body(Accesses):
             pointers = [loop.hand("ptr", base) for base in bases]
             loop.run()
             self.names[index] = loop.counter if first == lower else code.set(f"add {type} {lower}, {loop.counter}")
-            self._along(part.ops, dict(zip(pointers, streams, strict=True)))
+            self._along(part, dict(zip(pointers, streams, strict=True)))
             moved = [
                 code.set(f"getelementptr {memory_type(stream.dtype)}, ptr {pointer}, i64 {stream.step}")
                 for stream, pointer in zip(streams, pointers, strict=True)
@@ -339,17 +342,20 @@ class Body(Accesses):
         for turn in range(rest):
             self.names[index] = code.set(f"add {type} {lower}, {int(bound) + turn}")
             self.names.update((value, self.names[op.outputs[at]]) for value, at in carried.items())
-            self._along(part.ops, dict(zip(pointers, streams, strict=True)), turn)
+            self._along(part, dict(zip(pointers, streams, strict=True)), turn)
             self.names.update((op.outputs[at], text) for at, text in self._given(op, carried).items())
 
-    def _along(self, ops: Iterable[Operation], streams: Mapping[str, Stream], turn: int = 0) -> None:
-        """Ops of an iteration whose loads go along streams. `streams`: by the pointers of the iteration `turn` turns
-        before.
+    def _along(self, part: Part, streams: Mapping[str, Stream], turn: int = 0) -> None:
+        """Ops of an iteration of a part, whose loads go along streams. `streams`: by the pointers of the iteration
+        `turn` turns before.
         """
         for pointer, stream in streams.items():
             places = ((at, place + turn * stream.step) for at, place in stream.places.items())
             self.streams |= {(stream.memory, at): (pointer, place) for at, place in places}
-        self.ops(ops)
+        if part.ordered:
+            add_by_columns(self, part.ops, self.ops)
+        else:
+            self.ops(part.ops)
         self.streams.clear()
 
     def _given(self, op: k.For, carried: Mapping[Value, int]) -> dict[int, str]:
@@ -439,11 +445,11 @@ class Body(Accesses):
             return [self.names[output] for output in op.outputs]
 
         def second() -> list[str]:
-            none = none_holds(self.code, op.condition, self.width, self.forms.stride, self.scalar)
+            none = decided(self.code, (op.condition,), False, self.width, self.forms.stride, self.scalar)
             return self.code.either(none, partial(arm, op.no.block), masked, types)
 
-        decided = self.level is not None and self.level.decides and is_decided((op.condition,), self.forms.stride)
-        other = second if decided else masked
+        decides = self.level is not None and self.level.decides and is_decided((op.condition,), self.forms.stride)
+        other = second if decides else masked
         found = self.code.either(self._in_all_lanes((op.condition,)), partial(arm, op.yes.block), other, types)
         self.names.update(zip(op.outputs, found, strict=True))
 

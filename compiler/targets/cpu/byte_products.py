@@ -8,6 +8,7 @@
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 from .code import Code
 from .levels import Level
@@ -18,22 +19,12 @@ _PAIRS = {128: "sse2.pmadd.wd", 256: "avx2.pmadd.wd", 512: "avx512.pmaddw.d.512"
 
 def add_byte_products(code: Code, level: Level, lanes: int, operands: Sequence[str]) -> str:
     """The name of the sum. `operands`: names of x, y and z, vectors of so many 32-bit lanes."""
-    each, wide = min(lanes, level.lanes), f"<{lanes} x i32>"
-    if each == lanes:
-        return _part(code, level, lanes, *operands)
-    parts = [
-        _part(code, level, each, *(code.shuffle(wide, name, range(first, first + each)) for name in operands))
-        for first in range(0, lanes, each)
-    ]
-    while len(parts) > 1:
-        pairs = zip(parts[::2], parts[1::2], strict=True)
-        parts = [code.shuffle(f"<{each} x i32>", x, range(2 * each), y) for x, y in pairs]
-        each *= 2
-    return parts[0]
+    return code.in_parts("i32", lanes, level.lanes, operands, partial(_part, code, level))
 
 
-def _part(code: Code, level: Level, lanes: int, x: str, y: str, z: str) -> str:
+def _part(code: Code, level: Level, lanes: int, operands: Sequence[str]) -> str:
     """The sum of vectors that the level computes at once."""
+    x, y, z = operands
     wide, bits = f"<{lanes} x i32>", 32 * lanes
     if level.byte_products == "pairs":
         return _pairs(code, lanes, x, y, z)

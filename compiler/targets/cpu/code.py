@@ -1,6 +1,6 @@
 """Lines of LLVM IR of one function: names of values, labels, and nodes that join values of two ways."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
@@ -9,13 +9,15 @@ from typing import Final
 ROLLED: Final = "!0"
 #: most iterations of a loop that are joined
 MOST_JOINED: Final = 8
+#: what assembly says that may write any memory
+_WRITES = "~{memory}"
 
 
-def joined(most: int, count: int | None) -> int:
+def joined(most: int, count: int | None, limit: int = MOST_JOINED) -> int:
     """How many iterations of a loop are joined. `count`: those of the loop, if that is known. A number that divides it
-    leaves none for other code; it is `most` unless another one divides.
+    leaves none for other code; it is `most` unless another one, up to `limit`, divides.
     """
-    numbers = [most, *range(MOST_JOINED, 2, -1)] if count is not None else [most]
+    numbers = [most, *range(limit, 2, -1)] if count is not None else [most]
     return next((number for number in numbers if not (count or 0) % number), most)
 
 
@@ -62,12 +64,19 @@ class Code:
         """A value of which LLVM does not know how it is computed, so that it is computed where the text says."""
         return self.set(f'call {type} asm "", "=r,0"({type} {value})')
 
-    def held(self, type: str, values: list[str]) -> list[str]:
-        """Vectors that are all computed in front of this place, each in a register, before any of them is used."""
+    def held(self, type: str, values: list[str], in_order: bool = False) -> list[str]:
+        """Vectors that are all computed in front of this place, each in a register, before any of them is used.
+        `in_order`: loads stay in front of it or behind it, too.
+        """
         types, places = ", ".join([type] * len(values)), [*(["=x"] * len(values)), *map(str, range(len(values)))]
+        places += [_WRITES] if in_order else []
         given = ", ".join(f"{type} {value}" for value in values)
         found = self.set(f'call {{ {types} }} asm sideeffect "", "{",".join(places)}"({given})')
         return [self.set(f"extractvalue {{ {types} }} {found}, {number}") for number in range(len(values))]
+
+    def keep_order(self) -> None:
+        """Loads stay in front of this place, or behind it."""
+        self.do(f'call void asm sideeffect "", "{_WRITES}"()')
 
     def do(self, text: str) -> None:
         """An instruction without a result."""
@@ -77,6 +86,34 @@ class Code:
         """The vector of some lanes of two vectors of a type, those of `y` behind those of `x`."""
         mask = [f"i32 {lane}" for lane in lanes]
         return self.set(f"shufflevector {type} {x}, {type} {y}, <{len(mask)} x i32> <{', '.join(mask)}>")
+
+    def spread(self, scalar: str, type: str, lanes: int) -> str:
+        """A vector with a scalar in all lanes."""
+        wide = f"<{lanes} x {type}>"
+        one = self.set(f"insertelement {wide} poison, {type} {scalar}, i64 0")
+        return self.set(f"shufflevector {wide} {one}, {wide} poison, <{lanes} x i32> zeroinitializer")
+
+    def in_parts(
+        self, scalar: str, lanes: int, most: int, vectors: Sequence[str], of: Callable[[int, Sequence[str]], str]
+    ) -> str:
+        """The vector that a function gives for vectors of elements of a type, called for parts of up to `most` lanes.
+        `of`: takes a number of lanes, and vectors of so many.
+        """
+        if lanes <= most:
+            return of(lanes, vectors)
+        type, half, parts = f"<{lanes} x {scalar}>", lanes // 2, list[str]()
+        for first in (0, half):
+            given = [self.shuffle(type, vector, range(first, first + half)) for vector in vectors]
+            parts.append(self.in_parts(scalar, half, most, given, of))
+        return self.shuffle(f"<{half} x {scalar}>", parts[0], range(lanes), parts[1])
+
+    def together(self, type: str, parts: list[str], lanes: int) -> str:
+        """A vector of parts of a type, with as many lanes each."""
+        while len(parts) > 1:
+            pairs = zip(parts[::2], parts[1::2], strict=True)
+            parts = [self.shuffle(type, x, range(2 * lanes), y) for x, y in pairs]
+            type, lanes = f"<{2 * lanes} x {type.split()[-1]}", 2 * lanes
+        return parts[0]
 
     def ask_for(self, address: str, write: bool = False) -> None:
         """Asks caches for the line of an address. `write`: it is written next."""

@@ -39,23 +39,17 @@ def _is_bound(condition: Value, stride_of: StrideOf) -> bool:
     return k.dtype_of(place).kind == UNSIGNED and stride_of(place) is not None and stride_of(bound) == 0
 
 
-def all_hold(code: Code, conditions: Iterable[Value], width: int, stride_of: StrideOf, text_of: TextOf) -> str:
-    """An i1 that is false if a condition does not hold in a lane."""
+def decided(
+    code: Code, conditions: Iterable[Value], holds: bool, width: int, stride_of: StrideOf, text_of: TextOf
+) -> str:
+    """An i1 that is false if a condition does not hold in a lane; or, without `holds`, if they all hold in one."""
     flags = []
     for part in dict.fromkeys(each for condition in conditions for each in conjuncts(condition)):
-        flags.append(text_of(part) if stride_of(part) == 0 else _all(code, part, True, width, stride_of, text_of))
-    return reduce(lambda x, y: code.set(f"and i1 {x}, {y}"), flags)
-
-
-def none_holds(code: Code, condition: Value, width: int, stride_of: StrideOf, text_of: TextOf) -> str:
-    """An i1 that is false if a condition holds in a lane."""
-    flags = []
-    for part in conjuncts(condition):
-        if stride_of(part) == 0:
-            flags.append(code.set(f"xor i1 {text_of(part)}, true"))
+        if stride_of(part) != 0:
+            flags.append(_all(code, part, holds, width, stride_of, text_of))
         else:
-            flags.append(_all(code, part, False, width, stride_of, text_of))
-    return reduce(lambda x, y: code.set(f"or i1 {x}, {y}"), flags)
+            flags.append(text_of(part) if holds else code.set(f"xor i1 {text_of(part)}, true"))
+    return reduce(lambda x, y: code.set(f"{'and' if holds else 'or'} i1 {x}, {y}"), flags)
 
 
 def _all(code: Code, condition: Value, holds: bool, width: int, stride_of: StrideOf, text_of: TextOf) -> str:

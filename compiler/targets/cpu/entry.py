@@ -232,8 +232,8 @@ class EntryText(WorkgroupOps):
 
     def _below(self, first: int, upper: str, width: int) -> str:
         """The mask of lanes whose numbers, from `first` on, are below a bound."""
-        code, body = self.code, Body(self.code, _SCALAR, {}, self.callee)
-        bound = body.spread(code.set(f"trunc i64 {upper} to i32"), "i32", width)
+        code = self.code
+        bound = code.spread(code.set(f"trunc i64 {upper} to i32"), "i32", width)
         numbers = ", ".join(f"i32 {lane}" for lane in range(first, first + width))
         return code.set(f"icmp ugt <{width} x i32> {bound}, <{numbers}>")
 
@@ -242,12 +242,7 @@ class EntryText(WorkgroupOps):
         code, rest, done = self.code, self.code.new("rest"), self.code.new("done")
         code.fork(code.set(f"icmp ult i64 {lower}, {upper}"), rest, done)
         code.begin(rest)
-        left = code.set(f"trunc i64 {code.set(f'sub i64 {upper}, {lower}')} to i32")
-        wide = f"<{width} x i32>"
-        one = code.set(f"insertelement {wide} poison, i32 {left}, i64 0")
-        ends = code.set(f"shufflevector {wide} {one}, {wide} poison, {wide} zeroinitializer")
-        numbers = ", ".join(f"i32 {lane}" for lane in range(width))
-        body(lower, code.set(f"icmp ult {wide} <{numbers}>, {ends}"))
+        body(lower, self._below(0, code.set(f"sub i64 {upper}, {lower}"), width))
         code.jump(done)
         code.begin(done)
 

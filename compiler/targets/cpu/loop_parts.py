@@ -23,12 +23,13 @@ _ADDS = k.MultiplyAdd | k.MultiplyAddBytes
 @dataclass(frozen=True, slots=True)
 class Part:
     """A loop of some results, by their numbers, and the ops of the body that it needs. `adds`: it adds products in
-    vectors to its results, and does nothing else.
+    vectors to its results, and does nothing else; `ordered`: by columns (`ordered_parts.py`).
     """
 
     results: Sequence[int]
     ops: Sequence[Operation]
     adds: bool = False
+    ordered: bool = False
 
 
 def parts_of(loop: k.For, level: Level | None) -> list[Part]:
@@ -55,7 +56,7 @@ def parts_of(loop: k.For, level: Level | None) -> list[Part]:
     for group in groups.values():
         count = ceildiv(len(group), ceildiv(len(group), most))
         chunks = [group[at : at + count] for at in range(0, len(group), count)]
-        found += [Part(chunk, _needed(loop, [last[number] for number in chunk]), adds=True) for chunk in chunks]
+        found += [Part(chunk, needed(loop, [last[number] for number in chunk]), adds=True) for chunk in chunks]
     return found
 
 
@@ -95,7 +96,7 @@ def _start(one: Operation) -> Value:
     return _start(before) if isinstance(before, _ADDS) and before.parent is one.parent else one.z
 
 
-def _needed(loop: k.For, values: Sequence[Value]) -> list[Operation]:
+def needed(loop: k.For, values: Sequence[Value]) -> list[Operation]:
     """The ops of the body that compute values, in order."""
     found: set[Operation] = set()
     pending = list(values)

@@ -197,17 +197,7 @@ def load_square(code: Code, first: str, stride: int, dtype: DType, lanes: int) -
     for lane in range(lanes):
         at = code.set(f"getelementptr inbounds {type}, ptr {first}, i64 {lane * stride}")
         rows.append(code.set(f"load {wide}, ptr {at}, align {dtype.itemsize}"))
-    return _transposed(code, rows, wide)
-
-
-def _transposed(code: Code, rows: list[str], wide: str) -> list[str]:
-    """The columns of a square matrix. Each step rotates the bits of an element's number, row and column, by one."""
-    lanes = len(rows)
-    order = [number for pair in zip(range(lanes), range(lanes, 2 * lanes), strict=True) for number in pair]
-    for _ in range(lanes.bit_length() - 1):
-        pairs = zip(rows[: lanes // 2], rows[lanes // 2 :], strict=True)
-        rows = [code.shuffle(wide, x, half, y) for x, y in pairs for half in (order[:lanes], order[lanes:])]
-    return rows
+    return exchanged(code, rows, wide)
 
 
 def exchanged(code: Code, rows: Sequence[str], type: str) -> list[str]:

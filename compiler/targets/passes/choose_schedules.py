@@ -104,7 +104,7 @@ def _choice(made_for: Target, machine: str, func: Func, dispatch: flow.Dispatch)
     whether a library kernel stores its results directly.
     """
     body = body_of(func, dispatch)
-    if body.kind not in KERNELS and any(True for _ in diagnose(func.entry.ops[:-1])):
+    if body.kind not in KERNELS and any(diagnose(func.entry.ops[:-1])):
         return None
     try:
         return made_for.choose(body, machine)

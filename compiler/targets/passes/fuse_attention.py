@@ -10,19 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from orchestrion.compiler.errors import CompileError
-from orchestrion.compiler.flow.dialect import Dispatch, Executable
+from orchestrion.compiler.flow.dialect import Dispatch, DispatchRegion, Executable, Yield
 from orchestrion.compiler.flow.groups import MAX_BINDINGS
-from orchestrion.compiler.flow.kinds import ATTENTION, kind_of
+from orchestrion.compiler.flow.kinds import ATTENTION
+from orchestrion.compiler.flow.outline_dispatch_regions import dispatch_instead, executable_of, inlined
 from orchestrion.compiler.flow.symbols import Names
-from orchestrion.compiler.ir.attributes import SymbolRef
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Block, Region, Value
 from orchestrion.compiler.ir.locations import fused
 from orchestrion.compiler.ir.printer import operation_text
-from orchestrion.compiler.ir.types import FunctionType
 from orchestrion.compiler.kernel.body import Body
 from orchestrion.compiler.sequencer import hl_seq
-from orchestrion.compiler.stablehlo.ops.func import Func, Return
+from orchestrion.compiler.stablehlo.ops.func import Func
 from orchestrion.compiler.targets.kernel_target import KernelTarget
 from orchestrion.compiler.targets.target import target
 
@@ -35,16 +34,20 @@ def run(program: hl_seq.Program) -> None:
     names, made = Names.of(program), dict[str, str]()
     for last in list(program.walk(Dispatch)):
         for dispatches in _chains(last, entries):
-            arguments = _arguments(dispatches)
-            func = _function(dispatches, arguments, entries)
+            region = _region(dispatches, entries)
+            func = executable_of(region, "attention").entry
             text = operation_text(func)
             if text not in made:
                 made[text] = names.fresh(f"{last.entry.root}_attention") if _fits(func, made_for, program) else ""
                 if made[text]:
-                    Builder.after(entries[last.entry.root]).insert(Executable.of(func, made[text]))
+                    Builder.after(entries[last.entry.root]).insert(executable_of(region, made[text]))
             if made[text]:
-                _replace(dispatches, arguments, made[text])
+                last.replace_by(region.outputs)
+                for dispatch in reversed(dispatches[:-1]):
+                    dispatch.erase()
+                dispatch_instead(region, made[text]).loc = fused(*(op.loc for op in reversed(dispatches)))
                 break
+            region.erase()
     used = {op.entry.root for op in program.walk(Dispatch)}
     for name, executable in entries.items():
         if name not in used:
@@ -77,30 +80,17 @@ def _computes(dispatch: Dispatch, kind: str, entries: Mapping[str, Executable]) 
     return dispatch.tied is None and len(dispatch.outputs) == 1
 
 
-def _arguments(dispatches: Sequence[Dispatch]) -> list[Value]:
-    """The values that dispatches read and that none of them makes, each once."""
-    made = {value for op in dispatches for value in op.outputs}
-    return list(dict.fromkeys(value for op in dispatches for value in op.arguments if value not in made))
-
-
-def _function(dispatches: Sequence[Dispatch], arguments: Sequence[Value], entries: Mapping[str, Executable]) -> Func:
-    """One function for all dispatches, of their arguments and the results of the last one."""
-    block = Block([value.type for value in arguments], [value.loc for value in arguments])
-    mapping: dict[Value, Value] = dict(zip(arguments, block.arguments, strict=True))
+def _region(dispatches: Sequence[Dispatch], entries: Mapping[str, Executable]) -> DispatchRegion:
+    """The ops of all dispatches, in front of the last one, whose results they give."""
+    block, made = Block(), dict[Value, Value]()
     for dispatch in dispatches:
-        func = entries[dispatch.entry.root].entry
-        inside: dict[Value, Value] = {
-            own: mapping[value] for own, value in zip(func.entry.arguments, dispatch.arguments, strict=True)
-        }
-        *ops, end = func.entry.ops
-        for op in ops:
-            block.append(op.clone(inside))
-        mapping.update(zip(dispatch.outputs, (inside[value] for value in end.operands), strict=True))
-    returned = [mapping[value] for value in dispatches[-1].outputs]
-    block.append(Return.build(values=returned, loc=dispatches[-1].loc))
-    type = FunctionType(tuple(value.type for value in arguments), tuple(value.type for value in returned))
-    kind = kind_of(block.ops[:-1], returned)
-    return Func.build(sym_name="", function_type=type, kind=kind, body=Region([block]), loc=dispatches[0].loc)
+        given = [made.get(value, value) for value in dispatch.arguments]
+        results = inlined(entries[dispatch.entry.root].entry, given, block)
+        made.update(zip(dispatch.outputs, results, strict=True))
+    last = dispatches[-1]
+    block.append(Yield.build(values=[made[value] for value in last.outputs], loc=last.loc))
+    outputs, loc = [value.type for value in last.outputs], dispatches[0].loc
+    return Builder.before(last).build(DispatchRegion, body=Region([block]), outputs=outputs, loc=loc)
 
 
 def _fits(func: Func, made_for: KernelTarget, program: hl_seq.Program) -> bool:
@@ -114,17 +104,3 @@ def _fits(func: Func, made_for: KernelTarget, program: hl_seq.Program) -> bool:
     except CompileError:
         return False
     return True
-
-
-def _replace(dispatches: Sequence[Dispatch], arguments: Sequence[Value], name: str) -> None:
-    """Replaces dispatches by one, in the place of the last."""
-    last = dispatches[-1]
-    loc = fused(*(op.loc for op in reversed(dispatches)))
-    outputs = [value.type for value in last.outputs]
-    entry = SymbolRef(name, (name,))
-    one = Builder.before(last).build(
-        Dispatch, entry=entry, workload=last.workload, arguments=list(arguments), outputs=outputs, loc=loc
-    )
-    last.replace_by(one.outputs)
-    for dispatch in reversed(dispatches[:-1]):
-        dispatch.erase()

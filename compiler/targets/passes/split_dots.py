@@ -8,18 +8,17 @@ machines whose schedule of the dot streams the matrix (`kernel/patterns/few_rows
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
-from orchestrion.compiler.flow.dialect import Dispatch, Executable
-from orchestrion.compiler.flow.kinds import kind_of
+from orchestrion.compiler.flow.dialect import Dispatch, DispatchRegion, Executable, Yield
+from orchestrion.compiler.flow.outline_dispatch_regions import dispatch_instead, executable_of, inlined
 from orchestrion.compiler.flow.symbols import Names
-from orchestrion.compiler.ir.attributes import SymbolRef, dense_ints
+from orchestrion.compiler.ir.attributes import dense_ints
 from orchestrion.compiler.ir.builder import Builder
-from orchestrion.compiler.ir.core import Block, Operation, Region, Value
+from orchestrion.compiler.ir.core import Block, Region
+from orchestrion.compiler.ir.effects import erase_dead
 from orchestrion.compiler.ir.printer import operation_text
 from orchestrion.compiler.ir.rewriter import Rewriter
-from orchestrion.compiler.ir.types import FunctionType
 from orchestrion.compiler.kernel.body import Body
 from orchestrion.compiler.kernel.elements.loops import BLOCK
 from orchestrion.compiler.kernel.patterns.few_rows import STREAMED_ROWS
@@ -27,7 +26,7 @@ from orchestrion.compiler.sequencer import hl_seq
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions, DotGeneral
-from orchestrion.compiler.stablehlo.ops.func import Func, Return
+from orchestrion.compiler.stablehlo.ops.func import Func
 from orchestrion.compiler.targets.kernel_target import KernelTarget
 from orchestrion.compiler.targets.target import target
 
@@ -40,69 +39,61 @@ def run(program: hl_seq.Program) -> None:
     made_for = target(program.profile)
     if not isinstance(made_for, KernelTarget) or not made_for.row(program.machine_name).panel_bytes:
         return
-    names, made = Names.of(program), dict[str, str]()
-    split: dict[str, tuple[_Part, _Part]] = {}
-    for executable in list(program.body.block.of(Executable)):
-        name = executable.sym_name.value
-        parts = _split(executable.entry, made_for, program)
-        if parts is not None:
-            split[name] = parts
-            for part, suffix in zip(parts, ("parts", "sums"), strict=True):
-                part.name = _executable(part.func, executable, names, made, f"{name}_{suffix}")
-    for dispatch in list(program.walk(Dispatch)):
-        if dispatch.entry.root in split:
-            _replace(dispatch, *split[dispatch.entry.root])
-    for executable in list(program.body.block.of(Executable)):
-        if executable.sym_name.value in split:
-            executable.erase()
+    names, made, split = Names.of(program), dict[str, str](), dict[Executable, None]()
+    origins = {op.sym_name.value: op for op in program.body.block.of(Executable) if _is_split(op, made_for, program)}
+    for dispatch in [op for op in program.walk(Dispatch) if op.entry.root in origins]:
+        origin = origins[dispatch.entry.root]
+        regions = _regions(dispatch, origin.entry)
+        if not _streams(executable_of(regions[0], "parts").entry, made_for, program):
+            for region in reversed(regions):
+                region.erase()
+            continue
+        in_place = [] if dispatch.in_place is None else [dispatch.arguments[at] for at in dispatch.in_place.ints]
+        dispatch.replace_by(regions[1].outputs)
+        for region, suffix in zip(regions, ("parts", "sums"), strict=True):
+            name = _executable(region, origin, names, made, f"{origin.sym_name.value}_{suffix}")
+            last = dispatch_instead(region, name)
+        if kept := [number for number, value in enumerate(last.arguments) if value in in_place]:
+            last.in_place = dense_ints(*kept)
+        split[origin] = None
+    for executable in split:
+        executable.erase()
 
 
-class _Part:
-    """A function that computes a part of a body, and the arguments of the body that it reads, in order."""
-
-    def __init__(self, ops: Sequence[Operation], result: Value, sources: Sequence[Value]) -> None:
-        wanted, kept = {result}, list[Operation]()
-        for op in reversed(ops):
-            if any(value in wanted and value not in sources for value in op.results):
-                kept.append(op)
-                wanted.update(value for inner in op.walk() for value in inner.operands)
-        used = [value for value in sources if value in wanted]
-        block = Block([value.type for value in used], [value.loc for value in used])
-        mapping: dict[Value, Value] = dict(zip(used, block.arguments, strict=True))
-        for op in reversed(kept):
-            block.append(op.clone(mapping))
-        returned = mapping[result]
-        kind = kind_of(block.ops, [returned])
-        block.append(Return.build(values=[returned], loc=result.loc))
-        type = FunctionType(tuple(value.type for value in used), (returned.type,))
-        self.func = Func.build(sym_name="", function_type=type, kind=kind, body=Region([block]), loc=result.loc)
-        self.places = [sources.index(value) for value in used]
-        self.name = ""
-
-
-def _split(func: Func, made_for: KernelTarget, program: hl_seq.Program) -> tuple[_Part, _Part] | None:
-    """The dots of parts, and their sums with what follows in the body; None if the dot stays whole. The last source of
-    the second part is the result of the first.
-    """
+def _is_split(executable: Executable, made_for: KernelTarget, program: hl_seq.Program) -> bool:
+    """Whether an executable computes a dot of which the parts may be computed apart."""
+    func = executable.entry
     if func.kind is None or func.kind.value != "contraction" or func.dims is not None:
-        return None
+        return False
     dots = list(func.entry.of(DotGeneral))
     if len(func.function_type.results) != 1 or len(dots) != 1:
-        return None
-    parts = _parts(dots[0])
-    if parts < LEAST_PARTS or not _streams(func, made_for, program):
-        return None
-    copy = func.clone()
-    assert isinstance(copy, Func)
-    (dot,) = copy.entry.of(DotGeneral)
-    products = _products(dot, parts)
-    sums = products.reduce((0,))
-    dot.replace_by([sums.value])
-    *ops, end = copy.entry.ops
-    arguments = list(copy.entry.arguments)
-    first = _Part(ops, products.value, arguments)
-    second = _Part(ops, end.operands[0], [*arguments, products.value])
-    return (first, second) if _streams(first.func, made_for, program) else None
+        return False
+    return _parts(dots[0]) >= LEAST_PARTS and _streams(func, made_for, program)
+
+
+def _regions(dispatch: Dispatch, func: Func) -> tuple[DispatchRegion, DispatchRegion]:
+    """The dots of parts, and their sums with what follows in the body, in front of a dispatch."""
+    (block, dot), (rest, summed) = (_copy(dispatch, func) for _ in range(2))
+    block.end.set_operand(0, _products(dot, _parts(dot)).value)
+    first = _region(dispatch, block)
+    summed.replace_by([Tensor(Rewriter.before(summed), first.outputs[0]).reduce((0,)).value])
+    return first, _region(dispatch, rest)
+
+
+def _copy(dispatch: Dispatch, func: Func) -> tuple[Block, DotGeneral]:
+    """A block with the ops of a function on the arguments of a dispatch, and its dot."""
+    block = Block()
+    block.append(Yield.build(values=inlined(func, dispatch.arguments, block), loc=func.entry.end.loc))
+    (dot,) = block.of(DotGeneral)
+    return block, dot
+
+
+def _region(dispatch: Dispatch, block: Block) -> DispatchRegion:
+    """A region in front of a dispatch with those ops of a block that its results need."""
+    (result,) = block.end.operands
+    region = Builder.before(dispatch).build(DispatchRegion, body=Region([block]), outputs=[result.type], loc=result.loc)
+    erase_dead(region)
+    return region
 
 
 def _parts(dot: DotGeneral) -> int:
@@ -136,40 +127,13 @@ def _products(dot: DotGeneral, parts: int) -> Tensor:
 
 def _streams(func: Func, made_for: KernelTarget, program: hl_seq.Program) -> bool:
     """Whether the schedule of a function streams a matrix."""
-    step = made_for.choose(Body.of_function(func, ()), program.machine_name).schedule.find("stage", "out")
-    return step is not None and step.how == "stream"
+    return made_for.choose(Body.of_function(func, ()), program.machine_name).schedule.sums == "stream"
 
 
-def _executable(func: Func, origin: Executable, names: Names, made: dict[str, str], wish: str) -> str:
-    """The name of an executable of a function; equal functions share one."""
-    text = operation_text(func)
+def _executable(region: DispatchRegion, origin: Executable, names: Names, made: dict[str, str], wish: str) -> str:
+    """The name of an executable of a region; equal ones share one."""
+    text = operation_text(executable_of(region, wish).entry)
     if text not in made:
         made[text] = names.fresh(wish)
-        Builder.before(origin).insert(Executable.of(func, made[text]))
+        Builder.before(origin).insert(executable_of(region, made[text]))
     return made[text]
-
-
-def _replace(dispatch: Dispatch, first: _Part, second: _Part) -> None:
-    """Replaces a dispatch by those of both parts."""
-    arguments = list(dispatch.arguments)
-    (out,) = first.func.function_type.results
-    builder = Builder.before(dispatch)
-    products = builder.build(
-        Dispatch,
-        entry=SymbolRef(first.name, (first.name,)),
-        workload=[tensor_of(first.func.entry.end.operands[0]).num_elements, 1, 1],
-        arguments=[arguments[place] for place in first.places],
-        outputs=[out],
-    )
-    arguments += products.outputs
-    in_place = [] if dispatch.in_place is None else dispatch.in_place.ints
-    kept = [number for number, place in enumerate(second.places) if place in in_place]
-    sums = builder.build(
-        Dispatch,
-        entry=SymbolRef(second.name, (second.name,)),
-        workload=dispatch.workload,
-        in_place=dense_ints(*kept) if kept else None,
-        arguments=[arguments[place] for place in second.places],
-        outputs=[value.type for value in dispatch.outputs],
-    )
-    dispatch.replace_by(sums.outputs)

@@ -49,10 +49,6 @@ class Assembler:
         row = spirv.OP_BY_NAME[name]
         return self._append(row.section, row.code, operands)
 
-    def add_to(self, section: str, name: str, *operands: Operand) -> list[int]:
-        """Appends an instruction to a section."""
-        return self._append(section, spirv.OP_BY_NAME[name].code, operands)
-
     def _append(self, section: str, code: int, operands: Sequence[Operand]) -> list[int]:
         words: list[Any] = [code, *operands]
         if str in map(type, operands):
@@ -105,10 +101,6 @@ class Assembler:
         """The id of the set of extended instructions."""
         return self.once("OpExtInstImport", spirv.EXT_INST_SET)
 
-    def extended_code(self, name: str) -> int:
-        """The code of an extended instruction."""
-        return spirv.EXT_BY_NAME[name].code
-
     def scalar(self, dtype: DType) -> int:
         """The type of a scalar value."""
         found = self._scalars.get(dtype.name)
@@ -152,7 +144,8 @@ class Assembler:
     def variable(self, storage: str, content: int) -> int:
         """A variable of the module, of a declared type."""
         variable = self.new()
-        self.add_to("global", "OpVariable", self.pointer(storage, content), variable, spirv.STORAGE_CLASSES[storage])
+        operands = self.pointer(storage, content), variable, spirv.STORAGE_CLASSES[storage]
+        self._append("global", spirv.OP_BY_NAME["OpVariable"].code, operands)
         return variable
 
 

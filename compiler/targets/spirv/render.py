@@ -19,6 +19,7 @@ from orchestrion.compiler.targets.kernel_target import methods_of
 from orchestrion.schema.dtypes import BOOL, BY_NAME, FLOAT, DType
 from orchestrion.schema.spirv import (
     BUILTINS,
+    EXT_BY_NAME,
     MODE_LOCAL_SIZE,
     MODEL_GLCOMPUTE,
     RELAXED,
@@ -124,7 +125,7 @@ class FunctionWords:
         if name.startswith("Op"):
             self.a.add(name, type_id, made, *operands)
         else:
-            self.a.add("OpExtInst", type_id, made, self.a.extended(), self.a.extended_code(name), *operands)
+            self.a.add("OpExtInst", type_id, made, self.a.extended(), EXT_BY_NAME[name].code, *operands)
         return made
 
     def _word(self, value: int) -> int:

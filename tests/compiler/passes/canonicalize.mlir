@@ -63,26 +63,22 @@
 }) : () -> ()
 // -----
 // passes: canonicalize
-// Done twice: nothing. A selection that is decided.
+// A selection that is decided.
 "builtin.module"() ({
-  "func.func"() <{function_type = (tensor<4xf32>, tensor<4xf32>, tensor<4xi1>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xi1>), sym_name = "main"}> ({
+  "func.func"() <{function_type = (tensor<4xf32>, tensor<4xf32>, tensor<4xi1>) -> (tensor<4xf32>, tensor<4xf32>), sym_name = "main"}> ({
   ^bb0(%x: tensor<4xf32>, %y: tensor<4xf32>, %p: tensor<4xi1>):
-    %0 = "stablehlo.negate"(%x) : (tensor<4xf32>) -> tensor<4xf32>
-    %1 = "stablehlo.negate"(%0) : (tensor<4xf32>) -> tensor<4xf32>
-    %2 = "stablehlo.not"(%p) : (tensor<4xi1>) -> tensor<4xi1>
-    %3 = "stablehlo.not"(%2) : (tensor<4xi1>) -> tensor<4xi1>
     %f = "stablehlo.constant"() <{value = dense<false> : tensor<i1>}> : () -> tensor<i1>
-    %4 = "stablehlo.select"(%f, %x, %y) : (tensor<i1>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-    %5 = "stablehlo.select"(%p, %1, %x) : (tensor<4xi1>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-    %6 = "stablehlo.convert"(%5) : (tensor<4xf32>) -> tensor<4xf32>
-    "func.return"(%4, %6, %3) : (tensor<4xf32>, tensor<4xf32>, tensor<4xi1>) -> ()
+    %0 = "stablehlo.select"(%f, %x, %y) : (tensor<i1>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    %1 = "stablehlo.select"(%p, %x, %x) : (tensor<4xi1>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    %2 = "stablehlo.convert"(%1) : (tensor<4xf32>) -> tensor<4xf32>
+    "func.return"(%0, %2) : (tensor<4xf32>, tensor<4xf32>) -> ()
   }) : () -> ()
 }) : () -> ()
 // =====
 "builtin.module"() ({
-  "func.func"() <{function_type = (tensor<4xf32>, tensor<4xf32>, tensor<4xi1>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xi1>), sym_name = "main"}> ({
+  "func.func"() <{function_type = (tensor<4xf32>, tensor<4xf32>, tensor<4xi1>) -> (tensor<4xf32>, tensor<4xf32>), sym_name = "main"}> ({
   ^bb0(%0: tensor<4xf32>, %1: tensor<4xf32>, %2: tensor<4xi1>):
-    "func.return"(%1, %0, %2) : (tensor<4xf32>, tensor<4xf32>, tensor<4xi1>) -> ()
+    "func.return"(%1, %0) : (tensor<4xf32>, tensor<4xf32>) -> ()
   }) : () -> ()
 }) : () -> ()
 // -----
@@ -287,149 +283,24 @@
 "builtin.module"() ({
   "func.func"() <{function_type = (tensor<4xf32>, tensor<i1>, tensor<i32>) -> (tensor<4xf32>, tensor<4xf32>), sym_name = "main"}> ({
   ^bb0(%0: tensor<4xf32>, %1: tensor<i1>, %2: tensor<i32>):
-    %3 = "stablehlo.if"(%1) ({
-      %7 = "stablehlo.sine"(%0) : (tensor<4xf32>) -> tensor<4xf32>
-      "stablehlo.return"(%7) : (tensor<4xf32>) -> ()
+    %3 = "stablehlo.not"(%1) : (tensor<i1>) -> tensor<i1>
+    %4 = "stablehlo.if"(%3) ({
+      %8 = "stablehlo.cosine"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+      "stablehlo.return"(%8) : (tensor<4xf32>) -> ()
     }, {
-      %7 = "stablehlo.cosine"(%0) : (tensor<4xf32>) -> tensor<4xf32>
-      "stablehlo.return"(%7) : (tensor<4xf32>) -> ()
+      %8 = "stablehlo.sine"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+      "stablehlo.return"(%8) : (tensor<4xf32>) -> ()
     }) : (tensor<i1>) -> tensor<4xf32>
-    %4 = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
-    %5 = "stablehlo.compare"(%2, %4) <{comparison_direction = #stablehlo<comparison_direction EQ>}> : (tensor<i32>, tensor<i32>) -> tensor<i1>
-    %6 = "stablehlo.if"(%5) ({
-      %7 = "stablehlo.sine"(%0) : (tensor<4xf32>) -> tensor<4xf32>
-      "stablehlo.return"(%7) : (tensor<4xf32>) -> ()
+    %5 = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
+    %6 = "stablehlo.compare"(%2, %5) <{comparison_direction = #stablehlo<comparison_direction EQ>}> : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    %7 = "stablehlo.if"(%6) ({
+      %8 = "stablehlo.sine"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+      "stablehlo.return"(%8) : (tensor<4xf32>) -> ()
     }, {
-      %7 = "stablehlo.tanh"(%0) : (tensor<4xf32>) -> tensor<4xf32>
-      "stablehlo.return"(%7) : (tensor<4xf32>) -> ()
+      %8 = "stablehlo.tanh"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+      "stablehlo.return"(%8) : (tensor<4xf32>) -> ()
     }) : (tensor<i1>) -> tensor<4xf32>
-    "func.return"(%3, %6) : (tensor<4xf32>, tensor<4xf32>) -> ()
-  }) : () -> ()
-}) : () -> ()
-// -----
-// passes: canonicalize
-// Results that nobody uses, or that all branches give alike.
-"builtin.module"() ({
-  "func.func"() <{function_type = (tensor<4xf32>, tensor<i1>) -> (tensor<4xf32>, tensor<4xf32>, tensor<f32>), sym_name = "main"}> ({
-  ^bb0(%0: tensor<4xf32>, %1: tensor<i1>):
-    %2:4 = "stablehlo.if"(%1) ({
-      %3 = "stablehlo.sine"(%0) : (tensor<4xf32>) -> tensor<4xf32>
-      %4 = "stablehlo.tanh"(%0) : (tensor<4xf32>) -> tensor<4xf32>
-      %5 = "stablehlo.constant"() <{value = dense<2.000000e+00> : tensor<f32>}> : () -> tensor<f32>
-      "stablehlo.return"(%3, %4, %0, %5) : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> ()
-    }, {
-      %3 = "stablehlo.cosine"(%0) : (tensor<4xf32>) -> tensor<4xf32>
-      %4 = "stablehlo.constant"() <{value = dense<2.000000e+00> : tensor<f32>}> : () -> tensor<f32>
-      "stablehlo.return"(%3, %3, %0, %4) : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> ()
-    }) : (tensor<i1>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>)
-    "func.return"(%2#0, %2#2, %2#3) : (tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> ()
-  }) : () -> ()
-}) : () -> ()
-// =====
-"builtin.module"() ({
-  "func.func"() <{function_type = (tensor<4xf32>, tensor<i1>) -> (tensor<4xf32>, tensor<4xf32>, tensor<f32>), sym_name = "main"}> ({
-  ^bb0(%0: tensor<4xf32>, %1: tensor<i1>):
-    %2 = "stablehlo.constant"() <{value = dense<2.000000e+00> : tensor<f32>}> : () -> tensor<f32>
-    %3 = "stablehlo.if"(%1) ({
-      %4 = "stablehlo.sine"(%0) : (tensor<4xf32>) -> tensor<4xf32>
-      "stablehlo.return"(%4) : (tensor<4xf32>) -> ()
-    }, {
-      %4 = "stablehlo.cosine"(%0) : (tensor<4xf32>) -> tensor<4xf32>
-      "stablehlo.return"(%4) : (tensor<4xf32>) -> ()
-    }) : (tensor<i1>) -> tensor<4xf32>
-    "func.return"(%3, %0, %2) : (tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> ()
-  }) : () -> ()
-}) : () -> ()
-// -----
-// passes: canonicalize
-// A loop carries what it changes, once: not the bound, not the scale, not a second counter.
-"builtin.module"() ({
-  "func.func"() <{function_type = (tensor<4xf32>, tensor<i32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>), sym_name = "main"}> ({
-  ^bb0(%0: tensor<4xf32>, %1: tensor<i32>, %2: tensor<4xf32>):
-    %3 = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
-    %4 = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
-    %5:5 = "stablehlo.while"(%3, %0, %2, %1, %4) ({
-    ^bb0(%6: tensor<i32>, %7: tensor<4xf32>, %8: tensor<4xf32>, %9: tensor<i32>, %10: tensor<i32>):
-      %11 = "stablehlo.compare"(%6, %9) <{comparison_direction = #stablehlo<comparison_direction LT>}> : (tensor<i32>, tensor<i32>) -> tensor<i1>
-      "stablehlo.return"(%11) : (tensor<i1>) -> ()
-    }, {
-    ^bb0(%6: tensor<i32>, %7: tensor<4xf32>, %8: tensor<4xf32>, %9: tensor<i32>, %10: tensor<i32>):
-      %11 = "stablehlo.constant"() <{value = dense<1> : tensor<i32>}> : () -> tensor<i32>
-      %12 = "stablehlo.add"(%6, %11) : (tensor<i32>, tensor<i32>) -> tensor<i32>
-      %13 = "stablehlo.constant"() <{value = dense<1> : tensor<i32>}> : () -> tensor<i32>
-      %14 = "stablehlo.add"(%10, %13) : (tensor<i32>, tensor<i32>) -> tensor<i32>
-      %15 = "stablehlo.convert"(%10) : (tensor<i32>) -> tensor<f32>
-      %16 = "stablehlo.broadcast_in_dim"(%15) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<4xf32>
-      %17 = "stablehlo.add"(%7, %16) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-      %18 = "stablehlo.multiply"(%17, %8) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-      "stablehlo.return"(%12, %18, %8, %9, %14) : (tensor<i32>, tensor<4xf32>, tensor<4xf32>, tensor<i32>, tensor<i32>) -> ()
-    }) : (tensor<i32>, tensor<4xf32>, tensor<4xf32>, tensor<i32>, tensor<i32>) -> (tensor<i32>, tensor<4xf32>, tensor<4xf32>, tensor<i32>, tensor<i32>)
-    "func.return"(%5#1, %5#2) : (tensor<4xf32>, tensor<4xf32>) -> ()
-  }) : () -> ()
-}) : () -> ()
-// =====
-"builtin.module"() ({
-  "func.func"() <{function_type = (tensor<4xf32>, tensor<i32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>), sym_name = "main"}> ({
-  ^bb0(%0: tensor<4xf32>, %1: tensor<i32>, %2: tensor<4xf32>):
-    %3 = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
-    %4:2 = "stablehlo.while"(%3, %0) ({
-    ^bb0(%5: tensor<i32>, %6: tensor<4xf32>):
-      %7 = "stablehlo.compare"(%5, %1) <{comparison_direction = #stablehlo<comparison_direction LT>}> : (tensor<i32>, tensor<i32>) -> tensor<i1>
-      "stablehlo.return"(%7) : (tensor<i1>) -> ()
-    }, {
-    ^bb0(%5: tensor<i32>, %6: tensor<4xf32>):
-      %7 = "stablehlo.constant"() <{value = dense<1> : tensor<i32>}> : () -> tensor<i32>
-      %8 = "stablehlo.add"(%5, %7) : (tensor<i32>, tensor<i32>) -> tensor<i32>
-      %9 = "stablehlo.convert"(%5) : (tensor<i32>) -> tensor<f32>
-      %10 = "stablehlo.broadcast_in_dim"(%9) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<4xf32>
-      %11 = "stablehlo.add"(%6, %10) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-      %12 = "stablehlo.multiply"(%11, %2) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-      "stablehlo.return"(%8, %12) : (tensor<i32>, tensor<4xf32>) -> ()
-    }) : (tensor<i32>, tensor<4xf32>) -> (tensor<i32>, tensor<4xf32>)
-    "func.return"(%4#1, %2) : (tensor<4xf32>, tensor<4xf32>) -> ()
-  }) : () -> ()
-}) : () -> ()
-// -----
-// passes: canonicalize
-// A loop that does not run, one that runs once.
-"builtin.module"() ({
-  "func.func"() <{function_type = (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>), sym_name = "main"}> ({
-  ^bb0(%0: tensor<4xf32>):
-    %1 = "stablehlo.constant"() <{value = dense<6> : tensor<ui8>}> : () -> tensor<ui8>
-    %2:2 = "stablehlo.while"(%1, %0) ({
-    ^bb0(%5: tensor<ui8>, %6: tensor<4xf32>):
-      %7 = "stablehlo.constant"() <{value = dense<5> : tensor<ui8>}> : () -> tensor<ui8>
-      %8 = "stablehlo.compare"(%7, %5) <{comparison_direction = #stablehlo<comparison_direction GE>}> : (tensor<ui8>, tensor<ui8>) -> tensor<i1>
-      "stablehlo.return"(%8) : (tensor<i1>) -> ()
-    }, {
-    ^bb0(%5: tensor<ui8>, %6: tensor<4xf32>):
-      %7 = "stablehlo.constant"() <{value = dense<3> : tensor<ui8>}> : () -> tensor<ui8>
-      %8 = "stablehlo.add"(%5, %7) : (tensor<ui8>, tensor<ui8>) -> tensor<ui8>
-      %9 = "stablehlo.exponential"(%6) : (tensor<4xf32>) -> tensor<4xf32>
-      "stablehlo.return"(%8, %9) : (tensor<ui8>, tensor<4xf32>) -> ()
-    }) : (tensor<ui8>, tensor<4xf32>) -> (tensor<ui8>, tensor<4xf32>)
-    %3 = "stablehlo.constant"() <{value = dense<3> : tensor<ui8>}> : () -> tensor<ui8>
-    %4:2 = "stablehlo.while"(%3, %0) ({
-    ^bb0(%5: tensor<ui8>, %6: tensor<4xf32>):
-      %7 = "stablehlo.constant"() <{value = dense<5> : tensor<ui8>}> : () -> tensor<ui8>
-      %8 = "stablehlo.compare"(%7, %5) <{comparison_direction = #stablehlo<comparison_direction GE>}> : (tensor<ui8>, tensor<ui8>) -> tensor<i1>
-      "stablehlo.return"(%8) : (tensor<i1>) -> ()
-    }, {
-    ^bb0(%5: tensor<ui8>, %6: tensor<4xf32>):
-      %7 = "stablehlo.constant"() <{value = dense<3> : tensor<ui8>}> : () -> tensor<ui8>
-      %8 = "stablehlo.add"(%5, %7) : (tensor<ui8>, tensor<ui8>) -> tensor<ui8>
-      %9 = "stablehlo.exponential"(%6) : (tensor<4xf32>) -> tensor<4xf32>
-      "stablehlo.return"(%8, %9) : (tensor<ui8>, tensor<4xf32>) -> ()
-    }) : (tensor<ui8>, tensor<4xf32>) -> (tensor<ui8>, tensor<4xf32>)
-    "func.return"(%2#1, %4#1) : (tensor<4xf32>, tensor<4xf32>) -> ()
-  }) : () -> ()
-}) : () -> ()
-// =====
-"builtin.module"() ({
-  "func.func"() <{function_type = (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>), sym_name = "main"}> ({
-  ^bb0(%0: tensor<4xf32>):
-    %1 = "stablehlo.exponential"(%0) : (tensor<4xf32>) -> tensor<4xf32>
-    "func.return"(%0, %1) : (tensor<4xf32>, tensor<4xf32>) -> ()
+    "func.return"(%4, %7) : (tensor<4xf32>, tensor<4xf32>) -> ()
   }) : () -> ()
 }) : () -> ()
 // -----

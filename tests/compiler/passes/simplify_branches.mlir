@@ -135,3 +135,87 @@
     "util.branch"()[^bb1] : () -> ()
   }) : () -> ()
 }) : () -> ()
+// -----
+// passes: canonicalize, lower-control-flow, simplify-branches
+// Results that nobody uses, or that all branches give alike.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4xf32>, tensor<i1>) -> (tensor<4xf32>, tensor<4xf32>, tensor<f32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<4xf32>, %1: tensor<i1>):
+    %2:4 = "stablehlo.if"(%1) ({
+      %3 = "stablehlo.sine"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+      %4 = "stablehlo.tanh"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+      %5 = "stablehlo.constant"() <{value = dense<2.000000e+00> : tensor<f32>}> : () -> tensor<f32>
+      "stablehlo.return"(%3, %4, %0, %5) : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> ()
+    }, {
+      %3 = "stablehlo.cosine"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+      %4 = "stablehlo.constant"() <{value = dense<2.000000e+00> : tensor<f32>}> : () -> tensor<f32>
+      "stablehlo.return"(%3, %3, %0, %4) : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> ()
+    }) : (tensor<i1>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>)
+    "func.return"(%2#0, %2#2, %2#3) : (tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4xf32>, tensor<i1>) -> (tensor<4xf32>, tensor<4xf32>, tensor<f32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<4xf32>, %1: tensor<i1>):
+    "util.cond_branch"(%1)[^bb1, ^bb2] <{counts = array<i64: 0, 0>}> : (tensor<i1>) -> ()
+  ^bb1:
+    %2 = "stablehlo.sine"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+    %3 = "stablehlo.constant"() <{value = dense<2.000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    "util.branch"(%2, %3)[^bb3] : (tensor<4xf32>, tensor<f32>) -> ()
+  ^bb2:
+    %4 = "stablehlo.cosine"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+    %5 = "stablehlo.constant"() <{value = dense<2.000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    "util.branch"(%4, %5)[^bb3] : (tensor<4xf32>, tensor<f32>) -> ()
+  ^bb3(%6: tensor<4xf32>, %7: tensor<f32>):
+    "func.return"(%6, %0, %7) : (tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// -----
+// passes: canonicalize, lower-control-flow, simplify-branches
+// A loop carries what it changes, once: not the bound, not the scale, not a second counter.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4xf32>, tensor<i32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<4xf32>, %1: tensor<i32>, %2: tensor<4xf32>):
+    %3 = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
+    %4 = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
+    %5:5 = "stablehlo.while"(%3, %0, %2, %1, %4) ({
+    ^bb0(%6: tensor<i32>, %7: tensor<4xf32>, %8: tensor<4xf32>, %9: tensor<i32>, %10: tensor<i32>):
+      %11 = "stablehlo.compare"(%6, %9) <{comparison_direction = #stablehlo<comparison_direction LT>}> : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      "stablehlo.return"(%11) : (tensor<i1>) -> ()
+    }, {
+    ^bb0(%6: tensor<i32>, %7: tensor<4xf32>, %8: tensor<4xf32>, %9: tensor<i32>, %10: tensor<i32>):
+      %11 = "stablehlo.constant"() <{value = dense<1> : tensor<i32>}> : () -> tensor<i32>
+      %12 = "stablehlo.add"(%6, %11) : (tensor<i32>, tensor<i32>) -> tensor<i32>
+      %13 = "stablehlo.constant"() <{value = dense<1> : tensor<i32>}> : () -> tensor<i32>
+      %14 = "stablehlo.add"(%10, %13) : (tensor<i32>, tensor<i32>) -> tensor<i32>
+      %15 = "stablehlo.convert"(%10) : (tensor<i32>) -> tensor<f32>
+      %16 = "stablehlo.broadcast_in_dim"(%15) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<4xf32>
+      %17 = "stablehlo.add"(%7, %16) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+      %18 = "stablehlo.multiply"(%17, %8) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+      "stablehlo.return"(%12, %18, %8, %9, %14) : (tensor<i32>, tensor<4xf32>, tensor<4xf32>, tensor<i32>, tensor<i32>) -> ()
+    }) : (tensor<i32>, tensor<4xf32>, tensor<4xf32>, tensor<i32>, tensor<i32>) -> (tensor<i32>, tensor<4xf32>, tensor<4xf32>, tensor<i32>, tensor<i32>)
+    "func.return"(%5#1, %5#2) : (tensor<4xf32>, tensor<4xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4xf32>, tensor<i32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<4xf32>, %1: tensor<i32>, %2: tensor<4xf32>):
+    %3 = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
+    "util.branch"(%3, %0)[^bb1] : (tensor<i32>, tensor<4xf32>) -> ()
+  ^bb1(%4: tensor<i32>, %5: tensor<4xf32>):
+    %6 = "stablehlo.compare"(%4, %1) <{comparison_direction = #stablehlo<comparison_direction LT>}> : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    "util.cond_branch"(%6)[^bb2, ^bb3] <{counts = array<i64: 0, 0>}> : (tensor<i1>) -> ()
+  ^bb2:
+    %7 = "stablehlo.constant"() <{value = dense<1> : tensor<i32>}> : () -> tensor<i32>
+    %8 = "stablehlo.add"(%4, %7) : (tensor<i32>, tensor<i32>) -> tensor<i32>
+    %9 = "stablehlo.convert"(%4) : (tensor<i32>) -> tensor<f32>
+    %10 = "stablehlo.broadcast_in_dim"(%9) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<4xf32>
+    %11 = "stablehlo.add"(%5, %10) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    %12 = "stablehlo.multiply"(%11, %2) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    "util.branch"(%8, %12)[^bb1] : (tensor<i32>, tensor<4xf32>) -> ()
+  ^bb3:
+    "func.return"(%5, %2) : (tensor<4xf32>, tensor<4xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()

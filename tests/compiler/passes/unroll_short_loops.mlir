@@ -113,3 +113,46 @@
     "func.return"(%2#1, %3#1) : (tensor<4xf32>, tensor<4xf32>) -> ()
   }) : () -> ()
 }) : () -> ()
+// -----
+// passes: unroll-short-loops, dce
+// A loop that does not run, one that runs once.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<4xf32>):
+    %1 = "stablehlo.constant"() <{value = dense<6> : tensor<ui8>}> : () -> tensor<ui8>
+    %2:2 = "stablehlo.while"(%1, %0) ({
+    ^bb0(%5: tensor<ui8>, %6: tensor<4xf32>):
+      %7 = "stablehlo.constant"() <{value = dense<5> : tensor<ui8>}> : () -> tensor<ui8>
+      %8 = "stablehlo.compare"(%7, %5) <{comparison_direction = #stablehlo<comparison_direction GE>}> : (tensor<ui8>, tensor<ui8>) -> tensor<i1>
+      "stablehlo.return"(%8) : (tensor<i1>) -> ()
+    }, {
+    ^bb0(%5: tensor<ui8>, %6: tensor<4xf32>):
+      %7 = "stablehlo.constant"() <{value = dense<3> : tensor<ui8>}> : () -> tensor<ui8>
+      %8 = "stablehlo.add"(%5, %7) : (tensor<ui8>, tensor<ui8>) -> tensor<ui8>
+      %9 = "stablehlo.exponential"(%6) : (tensor<4xf32>) -> tensor<4xf32>
+      "stablehlo.return"(%8, %9) : (tensor<ui8>, tensor<4xf32>) -> ()
+    }) : (tensor<ui8>, tensor<4xf32>) -> (tensor<ui8>, tensor<4xf32>)
+    %3 = "stablehlo.constant"() <{value = dense<3> : tensor<ui8>}> : () -> tensor<ui8>
+    %4:2 = "stablehlo.while"(%3, %0) ({
+    ^bb0(%5: tensor<ui8>, %6: tensor<4xf32>):
+      %7 = "stablehlo.constant"() <{value = dense<5> : tensor<ui8>}> : () -> tensor<ui8>
+      %8 = "stablehlo.compare"(%7, %5) <{comparison_direction = #stablehlo<comparison_direction GE>}> : (tensor<ui8>, tensor<ui8>) -> tensor<i1>
+      "stablehlo.return"(%8) : (tensor<i1>) -> ()
+    }, {
+    ^bb0(%5: tensor<ui8>, %6: tensor<4xf32>):
+      %7 = "stablehlo.constant"() <{value = dense<3> : tensor<ui8>}> : () -> tensor<ui8>
+      %8 = "stablehlo.add"(%5, %7) : (tensor<ui8>, tensor<ui8>) -> tensor<ui8>
+      %9 = "stablehlo.exponential"(%6) : (tensor<4xf32>) -> tensor<4xf32>
+      "stablehlo.return"(%8, %9) : (tensor<ui8>, tensor<4xf32>) -> ()
+    }) : (tensor<ui8>, tensor<4xf32>) -> (tensor<ui8>, tensor<4xf32>)
+    "func.return"(%2#1, %4#1) : (tensor<4xf32>, tensor<4xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<4xf32>):
+    %1 = "stablehlo.exponential"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+    "func.return"(%0, %1) : (tensor<4xf32>, tensor<4xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
