@@ -90,11 +90,16 @@ class Emulator:
         finally:
             os.close(file)
         self._lock = pool.new_lock()
+        self._closed = False
 
     def order(self, operation: int, *words: int) -> int:
-        """The emulator's answer to an order. Raises AssertionError if it ended: machine code crashed."""
+        """The emulator's answer to an order; 0 if it is closed, as for helpers of the pool that start late. Raises
+        AssertionError if it ended by itself: machine code crashed.
+        """
         assert self._process.stdin is not None and self._process.stdout is not None
         with self._lock:
+            if self._closed:
+                return 0
             try:
                 self._process.stdin.write(np.array([operation, *words, 0, 0, 0][:4], np.uint64).tobytes())
                 self._process.stdin.flush()
@@ -135,8 +140,10 @@ class Emulator:
 
     def close(self) -> None:
         assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.kill()
-        self._process.wait()
+        with self._lock:
+            self._closed = True
+            self._process.kill()
+            self._process.wait()
         self._process.stdin.close()
         self._process.stdout.close()
         libc.munmap(self.base, SIZE)
