@@ -43,10 +43,8 @@ def dot_of_bf16(rows: int, depth: int, columns: int, inner: int = 1) -> Case:
     operands = []
     for shape in ((depth, rows, inner), (depth, inner, columns)):
         bits = draft.argument(shape, "ui16", draft.data(shape, "f32").view(np.uint32).astype(np.uint16) % 0x4000)
-        word = draft.op("stablehlo.convert", [bits], shape, "ui32", bits.array.astype(np.uint32))
-        places = draft.broadcast(draft.constant(16, "ui32"), shape, ())
-        word = draft.op("stablehlo.shift_left", [word, places], shape, "ui32", word.array << np.uint32(16))
-        operands.append(draft.op("stablehlo.bitcast_convert", [word], shape, "f32", word.array.view(np.float32)))
+        numbers = (bits.array.astype(np.uint32) << np.uint32(16)).view(np.float32)
+        operands.append(draft.op("flow.decode_bf16", [bits], shape, "f32", numbers))
     attributes = "#stablehlo.dot<lhs_contracting_dimensions = [0, 2], rhs_contracting_dimensions = [0, 1]>"
     array = np.einsum("kmj,kjn->mn", *(one.array for one in operands))
     attributes = f"dot_dimension_numbers = {attributes}"
