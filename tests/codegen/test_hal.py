@@ -1,5 +1,6 @@
 """HAL code of modules that are written by hand: what is refused, control flow, integers, the errors of a program."""
 
+import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -107,6 +108,20 @@ def assembled(*parts: str) -> bytes:
 def test_what_it_cannot_say_is_refused_by_name(code: str, text: str) -> None:
     with pytest.raises(CompileError, match=re.escape(text)):
         generated(assembled(code), "model")
+
+
+@pytest.mark.parametrize("name", ["device", "parameters", "path", "f32", "resource", "command_buffer", "name"])
+def test_a_name_that_generated_code_uses_itself(name: str) -> None:
+    """The class of the program gets another one: no name of the file is defined twice."""
+    module = assembled(_FILL.format(number=7, after="return (%r0)"))
+    made = ast.parse(generated(module, name)[f"{name}.py"])
+    defined = [node.name for node in made.body if isinstance(node, ast.ClassDef | ast.FunctionDef)]
+    for node in made.body:
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        defined += [target.id for target in targets if isinstance(target, ast.Name)]
+        if isinstance(node, ast.ImportFrom):
+            defined += [alias.name for alias in node.names]
+    assert len(defined) == len(set(defined)) and "Program" in defined
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from typing import Final
 from orchestrion.compiler.codegen.styles import Files, Options
 from orchestrion.compiler.codegen.subject import Subject
 from orchestrion.compiler.errors import CompileError
-from orchestrion.schema.dtypes import DType
+from orchestrion.schema.dtypes import DTYPES, DType
 from orchestrion.schema.module import Module
 
 from .calls import dtype_name
@@ -46,6 +46,12 @@ _IMPORTS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("orchestrion.schema.dtypes", ("BY_NAME", "DType")),
     ("orchestrion.schema.errors", ("ModuleError",)),
 )
+#: names of generated code itself; a class of the program has another one
+_OWN: Final = (
+    *("Program", "Variant", "Call", "Unwatched", "Recent", "Releasable", "ProgramFailed"),
+    *("Resource", "Made", "Parameters"),
+    *("NAME", "FOLDER", "MODULE", "MOST_RECORDINGS", "MOST_SIZES", "PROGRAMS"),
+)
 _TYPES: Final = '''
 class Releasable(Protocol):
     """Memory, code or a recording of a device."""
@@ -74,7 +80,8 @@ def _generate(module: Module, subject: Subject, name: str) -> Files:
     exports = exports_of(module)
     codes = [Code(module, ordinal, exports) for ordinal in _chosen(module, subject)]
     payloads = Payloads(module, name)
-    classes = Names(("Program", "Variant", "Call", "Unwatched", "Recent", "Releasable", "ProgramFailed"))
+    imported = [one for _, names in _IMPORTS for one in names]
+    classes = Names((*_OWN, *imported, *map(dtype_name, DTYPES)))
     title = classes.unique(f"{_camel(name)}Program" if iskeyword(_camel(name)) else _camel(name))
     texts, dtypes, helpers = _programs(codes, title, payloads, classes)
     head = _head(subject.source, module, name, codes)
