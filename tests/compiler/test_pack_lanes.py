@@ -184,8 +184,7 @@ def test_a_function_on_vectors_that_a_target_lacks_is_refused() -> None:
     edited = entry(text.replace('scalar = "tanh"', 'scalar = "sine"'))
     with pytest.raises(CompileError, match="no function on vectors computes sine of f32"):
         target("opencl").serialize(edited)
-    with pytest.raises(CompileError, match="native kernels call no functions on vectors"):
-        target("cpu").serialize(entry(text))
+    target("cpu").serialize(entry(text))  # native code has a function for vectors of each length
     with pytest.raises(CompileError, match="SPIR-V kernels have no such op"):
         target("spirv").serialize(entry(text))
     call = next(op for op in entry(text).walk() if isinstance(op, k.Call))
