@@ -37,7 +37,7 @@ demo: $(VENV)/ready-demo ## compile the examples and run them on the default dev
 drivers: | $(BIN)/python ## install PoCL, Intel's OpenCL runtime (404 MB; not with INTEL_OPENCL=off), lavapipe, SwiftShader, the Vulkan loader and its validation layer, spirv-tools, flatc, g++, valgrind, cmake, emulators and gcc for aarch64, s390x, arm and microcontrollers, where that is allowed
 	@sh .ci/drivers $(VENV)
 
-test: $(VENV)/ready-test drivers ## run the everyday tests on every driver that can run here (a quarter of an hour on two cores)
+test: $(VENV)/ready-test drivers ## run the everyday tests on every driver that can run here (some 20 minutes on two cores)
 	$(BIN)/python -m pytest -n 2 -rs -q -m "not long"
 
 test-all: $(VENV)/ready-test drivers ## run every test on every driver that can run here (an hour on two cores)
