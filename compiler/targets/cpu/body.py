@@ -27,7 +27,7 @@ from .forms import Forms
 from .levels import Level
 from .loop_parts import Part, parts_of, stores_behind
 from .masks import all_of, any_of
-from .ordered_parts import MOST_JOINED, add_by_columns, ordered_parts_of
+from .ordered_parts import MOST_JOINED_IN_ORDER, add_by_columns, ordered_parts_of
 from .scalars import instruction, memory_type, suffix, type_of
 from .scale import scaled
 from .squares import (
@@ -323,7 +323,7 @@ class Body(Accesses):
         streams = streams_of(op, part.ops, self.forms) if step == "1" else []
         streams = [stream for stream in streams if all(term in self.names for term in stream.terms)]
         bases = [self._base_of(stream, type, lower) for stream in streams]
-        number = joined(unrolled, count, MOST_JOINED) if part.ordered else joined(unrolled, count)
+        number = joined(unrolled, count, MOST_JOINED_IN_ORDER) if part.ordered else joined(unrolled, count)
         rest = (count or 0) % number
         first, bound = (lower, upper) if count is None else ("0", str(count - rest))
         with code.counting(type, first, bound, step, wraps=count is None, note=joins(number)) as loop:

@@ -24,7 +24,7 @@ from .scalars import suffix, type_of
 #: columns of a part, which are vectors of the IR, and fewest rows of the largest part that are worth the order
 COLUMNS, FEWEST_ROWS = 2, 3
 #: most iterations that are joined: LLVM finds no registers for more
-MOST_JOINED = 4
+MOST_JOINED_IN_ORDER = 4
 
 
 def ordered_parts_of(loop: k.For, parts: Sequence[Part], level: Level) -> list[Part]:
