@@ -16,6 +16,8 @@ by elapsed time, and compares the size of our images of native code with the wei
 """
 
 import argparse
+import compileall
+import importlib
 import json
 import math
 import os
@@ -242,9 +244,19 @@ def compare_costs(peers: Sequence[str], parts: Sequence[str], more: Sequence[str
     return every
 
 
+def write_bytecode() -> None:
+    """Writes the bytecode of our modules, which every installation has. A checkout lacks that of changed files, and each
+    process would compile their source anew.
+    """
+    for name in ("compiler", "hal", "schema", "tools", "vm"):
+        for folder in importlib.import_module(f"orchestrion.{name}").__path__:
+            compileall.compile_dir(folder, quiet=1)
+
+
 def compare_compilations(parts: Sequence[str]) -> dict[str, Any]:
     """Prints what compilations of networks take, ours and IREE's, as text of Markdown."""
     every: dict[str, Any] = {}
+    write_bytecode()
     print("\n| | cpu | IREE | cpu / IREE | elapsed, cpu | elapsed, IREE | images | weights | images / weights |")
     print("| --- " * 9 + "|")
     for row in [row for row in selected(parts) if row.kind == "network"]:

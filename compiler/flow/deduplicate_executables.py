@@ -1,7 +1,8 @@
 """deduplicate-executables: keeps the first of structurally equal executables and renumbers the rest.
 
 Executables are equal if they differ in names and locations only, and have the same tied arguments, because a tied
-argument shares a binding with a result.
+argument shares a binding with a result. Ops without operands, such as constants, stand in front of their first user,
+whatever their place in the source was.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from collections.abc import Hashable
 
 from orchestrion.compiler.ir.attributes import SymbolRef
 from orchestrion.compiler.ir.builtin import Module
-from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.ir.core import Block, Operation
 from orchestrion.compiler.ir.cse import structure
+from orchestrion.compiler.ir.effects import is_pure
 
 from .dialect import Dispatch, Executable
 from .symbols import Names, prefix_of
@@ -24,6 +26,7 @@ def run(module: Module) -> None:
     tied = {op.entry.root: str(op.tied) for op in module.walk(Dispatch)}
     for executable in module.block.of(Executable):
         symbol = executable.sym_name.value
+        _sink_leaves(executable.entry.body.block)
         executable.rename("")
         kept[symbol] = first.setdefault((structure(executable), tied.get(symbol, "")), executable)
         if kept[symbol] is not executable:
@@ -31,6 +34,18 @@ def run(module: Module) -> None:
     names = Names.of(module)
     for func in module.block:
         _renumber(func, kept, names)
+
+
+def _sink_leaves(block: Block) -> None:
+    """Moves pure ops without operands in front of their first users."""
+    leaves = {op for op in block if op.results and not op.operands and not op.regions and is_pure(op)}
+    for op in block.ops:
+        for value in [value for inner in op.walk() for value in inner.operands]:
+            leaf = value.defining_op
+            if leaf in leaves:
+                leaves.remove(leaf)
+                leaf.detach()
+                block.insert_before(leaf, op)
 
 
 def _renumber(func: Operation, kept: dict[str, Executable], names: Names) -> None:

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import ClassVar
 
-from orchestrion.compiler.ir.attributes import BoolAttr, FloatAttr, IntegerAttr, StringAttr
+from orchestrion.compiler.ir.attributes import BoolAttr, FloatAttr, IntegerAttr, StringAttr, UnitAttr
 from orchestrion.compiler.ir.core import Block, Operation, Region, Trait, Value
-from orchestrion.compiler.ir.declare import attr, operand, operands, region, result, results
+from orchestrion.compiler.ir.declare import attr, operand, operands, optional, region, result, results
 from orchestrion.compiler.ir.dialect import Dialect
 from orchestrion.compiler.ir.types import Attribute, Type
 from orchestrion.compiler.scalars.lowering import refusal
@@ -413,13 +413,17 @@ class While(Operation):
 
 
 class If(Operation):
-    """The first region's values where the condition is true, else the second's; only that one runs."""
+    """The first region's values where the condition is true, else the second's; only that one runs.
+
+    `rare`: the first region hardly ever runs, so its code should be small.
+    """
 
     name = "kernel.if"
     condition = operand(is_condition)
     yes = region()
     no = region()
     outputs = results(is_scalar)
+    rare = optional(UnitAttr)
     traits = frozenset({Trait.ONE_BLOCK})
 
     def check(self) -> Iterator[str]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from orchestrion.compiler.ir.attributes import IntegerAttr, StringAttr
+from orchestrion.compiler.ir.attributes import IntegerAttr, StringAttr, UnitAttr
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.dims import Dim, Size
 from orchestrion.compiler.ir.locations import UNKNOWN, Location
@@ -260,8 +260,10 @@ class KernelBuilder(LoweringEmitter[Value]):
         if len(branch.arms) == 1:
             self.begin_else(branch)
         self._leave(values, branch.outer)
-        op = self.insert(k.If([branch.condition], branch.types, regions=[Region([arm]) for arm in branch.arms]))
-        return list(op.results)
+        op = k.If([branch.condition], branch.types, regions=[Region([arm]) for arm in branch.arms])
+        if branch.rare:
+            op.rare = UnitAttr()
+        return list(self.insert(op).results)
 
     @contextmanager
     def words(self, upper: Size | Value, lower: Size | Value = 0, step: Size | Value = 1) -> Iterator[Value]:
@@ -278,9 +280,11 @@ class KernelBuilder(LoweringEmitter[Value]):
         self.end_loop(loop, ())
 
     @contextmanager
-    def when(self, condition: Value | None) -> Iterator[None]:
-        """Code that runs if a condition is true, or always if there is none."""
+    def when(self, condition: Value | None, rare: bool = False) -> Iterator[None]:
+        """Code that runs if a condition is true, or always if there is none. `rare`: it is hardly ever true."""
         branch = None if condition is None else self.begin_if(condition)
+        if branch is not None:
+            branch.rare = rare
         yield
         if branch is not None:
             self.end_if(branch)

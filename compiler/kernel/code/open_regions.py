@@ -64,9 +64,10 @@ class OpenWhile:
 
 @dataclass(slots=True)
 class OpenIf:
-    """A `kernel.if` under construction, with the arms built so far."""
+    """A `kernel.if` under construction, with the arms built so far. `rare`: the first one hardly ever runs."""
 
     condition: Value
     outer: Block
     arms: list[Block] = field(default_factory=list)
     types: list[Type] = field(default_factory=list)
+    rare: bool = False

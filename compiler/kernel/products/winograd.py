@@ -256,7 +256,7 @@ class SquareDot(DotBlock):
         """Computes the results of the block by plain sums, if one of those that it has is not finite."""
         b = self.builder
         tests = [b.load_shared(self.test, b.word(number)) for number in range(FACTORS)]
-        with b.when(b.op("compare_ne", reduce(partial(b.op, "add"), tests), self.zero)):
+        with b.when(b.op("compare_ne", reduce(partial(b.op, "add"), tests), self.zero), rare=True):
             with self._each_result(busy) as (at, place, _):
                 plain = reduction_of_dot(b, self.dot, place)
                 b.store_shared(self.elemental.run(sequential(b, plain))[0], self.sums, at)

@@ -20,7 +20,7 @@ from orchestrion.compiler.targets.kernel_target import methods_of
 from .accesses import Accesses
 from .by_vectors import fills_registers, from_lane, sums_to_hold, values_from_outside
 from .byte_products import add_byte_products
-from .code import Code, joined, joins
+from .code import ROLLED, Code, joined, joins
 from .decided import decided, is_decided
 from .divisors import safe_divisor
 from .forms import Forms
@@ -45,6 +45,10 @@ from .streams import Stream, streams_of
 
 #: ops on integers of which results of constants are constants
 _FOLDED = {"add": operator.add, "multiply": operator.mul, "and": operator.and_}
+#: ops that write to bindings
+_STORES = k.Store | k.StoreVector
+#: most iterations of a loop with branches and without results of which LLVM may write copies
+MOST_COPIED = 4
 #: finds the name of the function of a call, for vectors of some lanes
 Callee = Callable[[k.Call, int], str]
 
@@ -294,7 +298,7 @@ class Body(Accesses):
         index, last = op.body.block.arguments[0], k.yielded(op.body.block)
         carried = [op.body.block.arguments[1 + at] for at in part.results]
         type = type_of(k.dtype_of(index))
-        with self.code.counting(type, lower, upper, step, wraps) as loop:
+        with self.code.counting(type, lower, upper, step, wraps, self._note_of(op, step)) as loop:
             nodes = [loop.hand(self.type(value), start) for value, start in zip(carried, starts, strict=True)]
             loop.run()
             given, columns = nodes, dict[int, list[str]]()
@@ -310,6 +314,18 @@ class Body(Accesses):
             loop.give(given)
         self.names.update(zip((op.outputs[at] for at in part.results), nodes, strict=True))
         return nodes
+
+    def _note_of(self, op: k.For, step: str) -> str:
+        """The note of a loop. LLVM does not copy branches of iterations, if these have results or write to bindings; of
+        few iterations without results it may.
+        """
+        inner = list(op.body.block.walk())
+        copies = self.level is None or self.level.unrolled == 1 or not any(isinstance(one, k.If) for one in inner)
+        if copies or not (op.outputs or any(isinstance(one, _STORES) for one in inner)):
+            return ""
+        count = difference(sum_of(op.upper), sum_of(op.lower))
+        few = count is not None and step.isdecimal() and count <= MOST_COPIED * int(step)
+        return "" if few and not op.outputs else ROLLED
 
     def _joined_loop(self, op: k.For, part: Part, unrolled: int) -> None:
         """A loop that adds products, about `unrolled` iterations of which LLVM joins: loads go along streams. What is
@@ -420,7 +436,10 @@ class Body(Accesses):
             return
 
         def arm(block: Block) -> list[str]:
+            before = self.code.is_rare
+            self.code.is_rare |= op.rare is not None and block is op.yes.block
             self.ops(block)
+            self.code.is_rare = before
             return [self.formed(v, self.forms[out]) for v, out in zip(k.yielded(block), op.outputs, strict=True)]
 
         arms = partial(arm, op.yes.block), partial(arm, op.no.block)

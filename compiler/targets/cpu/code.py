@@ -41,12 +41,13 @@ def notes(joins: bool) -> str:
 @dataclass(slots=True)
 class Code:
     """The lines of a function. `label`: the basic block that is being written. `prologue`: lines of the first block
-    that reserve memory on the stack.
+    that reserve memory on the stack. `is_rare`: the code that is being written hardly ever runs, so it is small.
     """
 
     lines: list[str] = field(default_factory=list)
     prologue: list[str] = field(default_factory=list)
     label: str = "entry"
+    is_rare: bool = False
     _count: int = 0
 
     def new(self, prefix: str = "v") -> str:
@@ -164,6 +165,7 @@ class Code:
         """
         loop = Loop(self, type, upper)
         yield loop.open(lower)
+        note = ROLLED if self.is_rare else note
         loop.close(
             f"add {'' if wraps else 'nuw '}{type} {loop.counter}, {step}", f", !llvm.loop {note}" if note else ""
         )

@@ -1,37 +1,32 @@
 """LLVM in child processes, because its assertions end the process: turns a text of LLVM IR into an object file.
 
-`answer` runs in the child. `object_file` asks it. `ObjectFiles` asks several children, one per processor that this
-process may use. They serve all its compilations.
+`llvm_answer.py` runs in the child. `object_file` asks it. `ObjectFiles` asks several children, one per processor that
+this process may use. They serve all its compilations.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import os
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import cache
 from queue import Empty, SimpleQueue
-from tempfile import TemporaryFile
 from threading import Thread
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from orchestrion.compiler.errors import CompileError
 from orchestrion.schema import hints
-from orchestrion.schema.child_process import Child, ChildDied, ChildFailed, ChildLate, Message
+from orchestrion.schema.child_process import Child, ChildDied, ChildFailed, ChildLate
 
 if TYPE_CHECKING:
     from .levels import Level
 
 #: seconds after which a text counts as one that LLVM never finishes
 DEADLINE = 600.0
-#: LLVM's level of optimisation of IR and of instruction selection
-SPEED = 2
-#: the attribute of functions whose frames LLVM reports, and its report
+#: the attribute of functions whose frames LLVM reports
 REPORTS_FRAME = '"warn-stack-size"="0"'
-_FRAME = re.compile(r"stack frame size \((\d+)\) exceeds limit \(\d+\) in function '(\w+)'")
 
 
 class ObjectFile(NamedTuple):
@@ -39,50 +34,6 @@ class ObjectFile(NamedTuple):
 
     data: bytes
     frames: Mapping[str, int]
-
-
-def answer(request: Message) -> Message:
-    """In the child: the object file of a text."""
-    import llvmlite.binding as llvm
-
-    fields = request.fields
-    machine = _machine(fields["triple"], fields["cpu"], fields["features"])
-    module = llvm.parse_assembly(request.data.decode())
-    module.verify()
-    options = llvm.create_pipeline_tuning_options(speed_level=SPEED)
-    options.loop_vectorization = False
-    options.slp_vectorization = False
-    options.loop_interleaving = False
-    builder = llvm.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(module, builder)
-    if fields.get("text"):
-        return Message({}, f"{module}\n{machine.emit_assembly(module)}".encode())
-    data, printed = _with_errors(lambda: machine.emit_object(module))
-    return Message({name: int(size) for size, name in _FRAME.findall(printed)}, data)
-
-
-def _with_errors(emit: Callable[[], bytes]) -> tuple[bytes, str]:
-    """What a function returns, and what it writes to the standard error output, which a child does not need."""
-    before = os.dup(2)
-    with TemporaryFile() as file:
-        os.dup2(file.fileno(), 2)
-        try:
-            data = emit()
-        finally:
-            os.dup2(before, 2)
-            os.close(before)
-        file.seek(0)
-        return data, file.read().decode()
-
-
-@cache
-def _machine(triple: str, cpu: str, features: str) -> Any:
-    import llvmlite.binding as llvm
-
-    llvm.initialize_all_targets()
-    llvm.initialize_all_asmprinters()
-    target = llvm.Target.from_triple(triple)
-    return target.create_target_machine(cpu=cpu, features=features, opt=SPEED, reloc="pic", codemodel="small")
 
 
 def check_installed() -> None:
@@ -162,4 +113,4 @@ def _processors() -> int:
 
 @cache
 def _child(number: int) -> Child:
-    return Child(f"{__name__}:answer")
+    return Child(f"{__package__}.llvm_answer:answer")
