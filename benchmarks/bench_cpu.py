@@ -245,8 +245,8 @@ def compare_costs(peers: Sequence[str], parts: Sequence[str], more: Sequence[str
 
 
 def write_bytecode() -> None:
-    """Writes the bytecode of our modules, which every installation has. A checkout lacks that of changed files, and each
-    process would compile their source anew.
+    """Writes the bytecode of our modules, which every installation has. A checkout lacks that of changed files, so each
+    process would compile them anew.
     """
     for name in ("compiler", "hal", "schema", "tools", "vm"):
         for folder in importlib.import_module(f"orchestrion.{name}").__path__:

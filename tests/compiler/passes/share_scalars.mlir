@@ -100,9 +100,9 @@
     "func.func"() <{function_type = (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>, sym_name = "main_dispatch_0"}> ({
     ^bb0(%0: tensor<4xf32>, %1: tensor<f32>):
       %2 = "stablehlo.broadcast_in_dim"(%1) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<4xf32>
-      %3 = "stablehlo.constant"() <{value = dense<2.500000e+00> : tensor<4xf32>}> : () -> tensor<4xf32>
-      %4 = "stablehlo.multiply"(%0, %2) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-      %5 = "stablehlo.add"(%4, %3) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+      %3 = "stablehlo.multiply"(%0, %2) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+      %4 = "stablehlo.constant"() <{value = dense<2.500000e+00> : tensor<4xf32>}> : () -> tensor<4xf32>
+      %5 = "stablehlo.add"(%3, %4) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
       "func.return"(%5) : (tensor<4xf32>) -> ()
     }) : () -> ()
   }) : () -> ()
@@ -282,9 +282,9 @@
     "func.func"() <{function_type = (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>, sym_name = "main_dispatch_0"}> ({
     ^bb0(%0: tensor<4xf32>, %1: tensor<f32>):
       %2 = "stablehlo.broadcast_in_dim"(%1) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<4xf32>
-      %3 = "stablehlo.constant"() <{value = dense<2.500000e+00> : tensor<4xf32>}> : () -> tensor<4xf32>
-      %4 = "stablehlo.multiply"(%0, %2) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-      %5 = "stablehlo.add"(%4, %3) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+      %3 = "stablehlo.multiply"(%0, %2) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+      %4 = "stablehlo.constant"() <{value = dense<2.500000e+00> : tensor<4xf32>}> : () -> tensor<4xf32>
+      %5 = "stablehlo.add"(%3, %4) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
       "func.return"(%5) : (tensor<4xf32>) -> ()
     }) : () -> ()
   }) : () -> ()
@@ -292,9 +292,9 @@
     "func.func"() <{function_type = (tensor<4xf32>) -> tensor<4xf32>, sym_name = "main_dispatch_1"}> ({
     ^bb0(%0: tensor<4xf32>):
       %1 = "stablehlo.constant"() <{value = dense<0.000000e+00> : tensor<4xf32>}> : () -> tensor<4xf32>
-      %2 = "stablehlo.constant"() <{value = dense<2.500000e+00> : tensor<4xf32>}> : () -> tensor<4xf32>
-      %3 = "stablehlo.multiply"(%0, %1) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-      %4 = "stablehlo.add"(%3, %2) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+      %2 = "stablehlo.multiply"(%0, %1) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+      %3 = "stablehlo.constant"() <{value = dense<2.500000e+00> : tensor<4xf32>}> : () -> tensor<4xf32>
+      %4 = "stablehlo.add"(%2, %3) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
       "func.return"(%4) : (tensor<4xf32>) -> ()
     }) : () -> ()
   }) : () -> ()
@@ -302,9 +302,9 @@
     "func.func"() <{function_type = (tensor<4xf32>) -> tensor<4xf32>, sym_name = "main_dispatch_2"}> ({
     ^bb0(%0: tensor<4xf32>):
       %1 = "stablehlo.constant"() <{value = dense<-0.000000e+00> : tensor<4xf32>}> : () -> tensor<4xf32>
-      %2 = "stablehlo.constant"() <{value = dense<2.500000e+00> : tensor<4xf32>}> : () -> tensor<4xf32>
-      %3 = "stablehlo.multiply"(%0, %1) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-      %4 = "stablehlo.add"(%3, %2) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+      %2 = "stablehlo.multiply"(%0, %1) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+      %3 = "stablehlo.constant"() <{value = dense<2.500000e+00> : tensor<4xf32>}> : () -> tensor<4xf32>
+      %4 = "stablehlo.add"(%2, %3) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
       "func.return"(%4) : (tensor<4xf32>) -> ()
     }) : () -> ()
   }) : () -> ()
@@ -312,9 +312,9 @@
     "func.func"() <{function_type = (tensor<4xf32>) -> tensor<4xf32>, sym_name = "main_dispatch_3"}> ({
     ^bb0(%0: tensor<4xf32>):
       %1 = "stablehlo.constant"() <{value = dense<1.000000e+00> : tensor<4xf32>}> : () -> tensor<4xf32>
-      %2 = "stablehlo.constant"() <{value = dense<2.500000e+00> : tensor<4xf32>}> : () -> tensor<4xf32>
-      %3 = "stablehlo.multiply"(%0, %1) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-      %4 = "stablehlo.add"(%3, %2) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+      %2 = "stablehlo.multiply"(%0, %1) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+      %3 = "stablehlo.constant"() <{value = dense<2.500000e+00> : tensor<4xf32>}> : () -> tensor<4xf32>
+      %4 = "stablehlo.add"(%2, %3) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
       "func.return"(%4) : (tensor<4xf32>) -> ()
     }) : () -> ()
   }) : () -> ()
@@ -322,9 +322,9 @@
     "func.func"() <{function_type = (tensor<4xf32>) -> tensor<4xf32>, sym_name = "main_dispatch_4"}> ({
     ^bb0(%0: tensor<4xf32>):
       %1 = "stablehlo.constant"() <{value = dense<-1.000000e+00> : tensor<4xf32>}> : () -> tensor<4xf32>
-      %2 = "stablehlo.constant"() <{value = dense<2.500000e+00> : tensor<4xf32>}> : () -> tensor<4xf32>
-      %3 = "stablehlo.multiply"(%0, %1) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-      %4 = "stablehlo.add"(%3, %2) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+      %2 = "stablehlo.multiply"(%0, %1) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+      %3 = "stablehlo.constant"() <{value = dense<2.500000e+00> : tensor<4xf32>}> : () -> tensor<4xf32>
+      %4 = "stablehlo.add"(%2, %3) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
       "func.return"(%4) : (tensor<4xf32>) -> ()
     }) : () -> ()
   }) : () -> ()
