@@ -15,6 +15,7 @@ from functools import partial
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.kernel import dialect as k
+from orchestrion.compiler.kernel.code.affine import difference, sum_of
 from orchestrion.compiler.targets.kernel_target import methods_of
 
 from .accesses import Accesses
@@ -30,17 +31,7 @@ from .masks import all_of, any_of
 from .ordered_parts import MOST_JOINED_IN_ORDER, add_by_columns, ordered_parts_of
 from .scalars import instruction, memory_type, suffix, type_of
 from .scale import scaled
-from .squares import (
-    Squares,
-    difference,
-    exchanged,
-    load_square,
-    squares_of,
-    store_woven,
-    straight_squares,
-    sum_of,
-    woven_stores,
-)
+from .squares import Squares, exchanged, load_square, squares_of, store_woven, straight_squares, woven_stores
 from .streams import Stream, streams_of
 
 #: ops on integers of which results of constants are constants

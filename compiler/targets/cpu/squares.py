@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.kernel import dialect as k
+from orchestrion.compiler.kernel.code.affine import difference, sum_of
 from orchestrion.schema.dtypes import BOOL, DType
 
 from .code import Code
@@ -28,9 +29,6 @@ ITEM = 4
 
 #: ops without effects: loads between them may change places
 _PURE = k.Constant | k.Scalar | k.Call | k.Load | k.LoadShared | k.MultiplyAdd
-
-#: a number as a sum: a constant, and values with their factors
-Sum = tuple[int, dict[Value, int]]
 
 
 @dataclass(frozen=True)
@@ -122,7 +120,7 @@ def _groups(loads: list[k.Load], index: Value | None, forms: Forms) -> list[tupl
         dtype, stride = k.dtype_of(load.output), forms[at].stride
         if stride in (None, 0, 1) or dtype.kind == BOOL or dtype.itemsize != ITEM:
             continue
-        constant, terms = sum_of(at)
+        terms, constant = sum_of(at)
         factor = 1 if index is None else terms.pop(index, 0)
         if not 1 <= factor <= forms.width:
             continue
@@ -142,7 +140,7 @@ def woven_stores(ops: Sequence[Operation], forms: Forms) -> dict[k.Store, list[k
             pending = pending if isinstance(op, k.Constant | k.Scalar) else []
             continue
         value, memory, index = op.operands
-        apart, (constant, terms), dtype = forms[index].stride, sum_of(index), k.dtype_of(value)
+        apart, (terms, constant), dtype = forms[index].stride, sum_of(index), k.dtype_of(value)
         key = memory, apart, dtype.name, frozenset(terms.items())
         pending = [*(pending if expected == (key, constant) else []), op]
         expected = key, constant + 1
@@ -164,30 +162,6 @@ def store_woven(code: Code, first: str, columns: Sequence[str], dtype: DType, la
             woven = code.shuffle(wide, woven, order, columns[column])
         at = code.set(f"getelementptr inbounds {type}, ptr {first}, i64 {number * lanes}")
         code.do(f"store {wide} {woven}, ptr {at}, align {dtype.itemsize}")
-
-
-def sum_of(value: Value) -> Sum:
-    """A number as a sum, modulo its type."""
-    op = value.defining_op
-    if isinstance(op, k.Constant):
-        return op.bits, {}
-    if isinstance(op, k.Scalar) and op.primitive.name == "add":
-        (a, x), (b, y) = (sum_of(operand) for operand in op.operands)
-        total = defaultdict(int, x)
-        for term, factor in y.items():
-            total[term] += factor
-        return a + b, dict(total)
-    if isinstance(op, k.Scalar) and op.primitive.name == "multiply":
-        (a, x), (b, y) = (sum_of(operand) for operand in op.operands)
-        if not x or not y:
-            factor, (constant, terms) = (a, (b, y)) if not x else (b, (a, x))
-            return constant * factor, {term: each * factor for term, each in terms.items()}
-    return 0, {value: 1}
-
-
-def difference(x: Sum, y: Sum) -> int | None:
-    """x - y if it is known and not negative."""
-    return x[0] - y[0] if x[1] == y[1] and x[0] >= y[0] else None
 
 
 def load_square(code: Code, first: str, stride: int, dtype: DType, lanes: int) -> list[str]:
