@@ -189,7 +189,7 @@ class Body(Accesses):
         lanes = self.width if self.forms[op.condition].stride is None else 1
         test = op.condition.defining_op
         bits = k.dtype_of(test.operands[0]).bits if isinstance(test, k.Scalar) else 32
-        self.names[op.output] = all_of(self.code, self.vector(op.condition), lanes, bits, 32 * self.level.lanes // bits)
+        self.names[op.output] = all_of(self.code, self.vector(op.condition), lanes, self.level, bits)
 
     def byte_offset(self, op: k.ByteOffset) -> None:
         signed = self.level is None or self.level.byte_products != "vnni"
