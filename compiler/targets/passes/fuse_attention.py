@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 from orchestrion.compiler.errors import CompileError
+from orchestrion.compiler.flow.deduplicate_executables import erase_unused
 from orchestrion.compiler.flow.dialect import Dispatch, DispatchRegion, Executable, Yield
 from orchestrion.compiler.flow.groups import MAX_BINDINGS
 from orchestrion.compiler.flow.kinds import ATTENTION
@@ -47,10 +48,7 @@ def run(program: hl_seq.Program) -> None:
                 made.loc = fused(*(op.loc for op in reversed(dispatches)))
                 break
             region.erase()
-    used = {op.entry.root for op in program.walk(Dispatch)}
-    for name, executable in entries.items():
-        if name not in used:
-            executable.erase()
+    erase_unused(program)
 
 
 def _chains(last: Dispatch, entries: Mapping[str, Executable]) -> Iterator[tuple[Dispatch, Dispatch, Dispatch]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from orchestrion.compiler.flow.deduplicate_executables import erase_unused
 from orchestrion.compiler.flow.dialect import Dispatch, DispatchRegion, Executable, Yield
 from orchestrion.compiler.flow.outline_dispatch_regions import SharedExecutables, executable_of, inlined
 from orchestrion.compiler.ir.attributes import dense_ints
@@ -37,7 +38,7 @@ def run(program: hl_seq.Program) -> None:
     made_for = target(program.profile)
     if not isinstance(made_for, KernelTarget) or not made_for.row(program.machine_name).panel_bytes:
         return
-    executables, split = SharedExecutables(program), dict[Executable, None]()
+    executables = SharedExecutables(program)
     origins = {op.sym_name.value: op for op in program.body.block.of(Executable) if _is_split(op, made_for, program)}
     for dispatch in [op for op in program.walk(Dispatch) if op.entry.root in origins]:
         origin = origins[dispatch.entry.root]
@@ -52,9 +53,7 @@ def run(program: hl_seq.Program) -> None:
             last = executables.outline(region, f"{origin.sym_name.value}_{suffix}", Builder.before(origin))
         if kept := [number for number, value in enumerate(last.arguments) if value in in_place]:
             last.in_place = dense_ints(*kept)
-        split[origin] = None
-    for executable in split:
-        executable.erase()
+    erase_unused(program)
 
 
 def _is_split(executable: Executable, made_for: KernelTarget, program: hl_seq.Program) -> bool:
