@@ -29,9 +29,9 @@ class Sum(NamedTuple):
 
 def sum_of(value: Value) -> Sum:
     """The sum that an integer computes."""
-    op = value.defining_op
-    if isinstance(op, k.Constant):
-        return Sum({}, op.bits)
+    op, known = value.defining_op, k.bits_of(value)
+    if known is not None:
+        return Sum({}, known)
     if isinstance(op, k.Scalar) and op.primitive.name in ("add", "multiply"):
         bits = k.dtype_of(value).bits
         x, y = map(sum_of, op.operands)
@@ -66,12 +66,12 @@ def _undivided(whole: Sum, bits: int) -> Sum:
         over = quotient.defining_op
         if over is None or over.name != "kernel.unchecked_divide":
             continue
-        size = over.operands[1].defining_op
+        size = k.bits_of(over.operands[1])
         for remainder, times in whole.terms.items():
             rest = remainder.defining_op
-            if rest is None or rest.name != "kernel.unchecked_remainder" or not isinstance(size, k.Constant):
+            if rest is None or rest.name != "kernel.unchecked_remainder" or size is None:
                 continue
-            is_whole = (times * size.bits - count) % (1 << bits) == 0
+            is_whole = (times * size - count) % (1 << bits) == 0
             if is_whole and all(x is y for x, y in zip(over.operands, rest.operands, strict=True)):
                 kept = {v: n for v, n in whole.terms.items() if v is not quotient and v is not remainder}
                 parts = ((Sum(kept, whole.constant), 1), (sum_of(over.operands[0]), times))

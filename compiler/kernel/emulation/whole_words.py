@@ -79,7 +79,7 @@ class WholeWords:
     def _is_linear(self, op: k.Scalar) -> bool:
         """Whether the result is a sum of the operands, or a multiple, or a local index of another type."""
         name = op.primitive.name
-        known = name == "multiply" and any(_pattern(value) is not None for value in op.operands)
+        known = name == "multiply" and any(k.bits_of(value) is not None for value in op.operands)
         return known or name == "add" or name == "convert" and op.operands[0] is self.local
 
     def _is_of_index(self, value: Value) -> bool:
@@ -103,7 +103,7 @@ class WholeWords:
 
     def of_loop(self, op: k.For) -> Neighbours | None:
         """The code of a loop over the elements of a row, none of which depends on an element stored before."""
-        lower, upper, step = map(_pattern, (op.lower, op.upper, op.step))
+        lower, upper, step = map(k.bits_of, (op.lower, op.upper, op.step))
         shared = self.local is not None and _unconverted(op.lower) is self.local and step == self.workgroup_size
         if op.outputs or upper is None or not (shared or (lower, step) == (0, 1)):
             return None
@@ -147,19 +147,13 @@ class WholeWords:
                 return None
             times = 1
             if isinstance(op, k.For):
-                lower, upper, step = map(_pattern, (op.lower, op.upper, op.step))
+                lower, upper, step = map(k.bits_of, (op.lower, op.upper, op.step))
                 if lower is None or upper is None or not step:
                     return None
                 times = max(upper - lower, 0) // step + 1
                 total += times
             total += times * sum(count for count in inner if count is not None)
         return total
-
-
-def _pattern(value: Value) -> int | None:
-    """The bits of a constant; None for any other value."""
-    op = value.defining_op
-    return op.bits if isinstance(op, k.Constant) else None
 
 
 def _only(values: Sequence[Value]) -> Value | None:

@@ -47,10 +47,8 @@ class Accesses:
 
     def scalar(self, value: Value) -> str:
         """The base of a value of known form."""
-        op = value.defining_op
-        if isinstance(op, k.Constant):
-            return literal(op.bits, k.dtype_of(value))
-        return self.names[value]
+        known = k.bits_of(value)
+        return self.names[value] if known is None else literal(known, k.dtype_of(value))
 
     def vector(self, value: Value) -> str:
         """A value as a vector of all lanes."""

@@ -256,7 +256,8 @@ class Body(Accesses):
         index = op.body.block.arguments[0]
         carried = [op.body.block.arguments[1 + at] for at in part.results]
         lower, upper, step = (self.scalar(bound) for bound in (op.lower, op.upper, op.step))
-        wraps = not isinstance(op.step.defining_op, k.Constant) or op.step.defining_op.bits >= 1 << 30
+        step_bits = k.bits_of(op.step)
+        wraps = step_bits is None or step_bits >= 1 << 30
         starts = [self.formed(op.start[at], self.forms[value]) for at, value in zip(part.results, carried, strict=True)]
         whole = self.mask is None and len(part.results) == len(op.outputs)
         squares = squares_of(op, self.forms) if whole else None

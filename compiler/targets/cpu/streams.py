@@ -63,11 +63,11 @@ def distance_of(store: k.Store) -> int:
     """
     loops = (op for op in store.enclosing() if isinstance(op, k.For) and has_barrier(op))
     loop = next(loops, None)
-    step = None if loop is None else loop.step.defining_op
-    if loop is None or not isinstance(step, k.Constant):
+    step = None if loop is None else k.bits_of(loop.step)
+    if loop is None or step is None:
         return 0
     terms = sum_of(store.index).terms
-    return _signed(terms.get(loop.body.block.arguments[0], 0) * step.bits, k.dtype_of(store.index).bits)
+    return _signed(terms.get(loop.body.block.arguments[0], 0) * step, k.dtype_of(store.index).bits)
 
 
 def _signed(number: int, bits: int) -> int:
