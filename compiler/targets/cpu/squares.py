@@ -9,7 +9,7 @@ not change. Loads without a loop, of neighbours in the rows of all lanes, are sq
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from orchestrion.compiler.ir.core import Operation, Value
@@ -56,9 +56,8 @@ class Squares:
 def squares_of(op: k.For, forms: Forms) -> Squares | None:
     """The squares of a loop that all lanes run together; None if it has none, or does more than to load and compute."""
     body, lanes = op.body.block, forms.width
-    step = op.step.defining_op
     ops = list(body)
-    if lanes < 4 or not isinstance(step, k.Constant) or step.bits != 1 or len(ops) > MOST_OPS:
+    if lanes < 4 or k.bits_of(op.step) != 1 or len(ops) > MOST_OPS:
         return None
     if not all(isinstance(inner, k.Constant | k.Scalar | k.Call | k.Load | k.LoadShared | k.Yield) for inner in ops):
         return None
@@ -175,15 +174,21 @@ def load_square(code: Code, first: str, stride: int, dtype: DType, lanes: int) -
 
 
 def exchanged(code: Code, rows: Sequence[str], type: str) -> list[str]:
-    """The columns of a square matrix. In each step, pairs of vectors exchange halves of the blocks of lanes in which
-    both have the other's.
-    """
-    names, lanes, distance = list(rows), len(rows), 1
-    while distance < lanes:
-        for first in (number for number in range(lanes) if not number & distance):
-            x, y = names[first], names[first + distance]
-            low = [lane if not lane & distance else lanes + lane - distance for lane in range(lanes)]
-            high = [lane + distance if not lane & distance else lanes + lane for lane in range(lanes)]
-            names[first], names[first + distance] = (code.shuffle(type, x, mask, y) for mask in (low, high))
-        distance *= 2
+    """The columns of a square matrix."""
+    names = list(rows)
+    for first, second, *masks in exchanges(len(rows)):
+        x, y = names[first], names[second]
+        names[first], names[second] = (code.shuffle(type, x, mask, y) for mask in masks)
     return names
+
+
+def exchanges(lanes: int) -> Iterator[tuple[int, int, list[int], list[int]]]:
+    """The steps that transpose a square: the numbers of two vectors, and which lanes of both, those of the second
+    behind those of the first, each becomes. They exchange the halves of blocks of lanes in which each has the other's.
+    """
+    distance = 1
+    while distance < lanes:
+        low = [lane if not lane & distance else lanes + lane - distance for lane in range(lanes)]
+        high = [lane + distance if not lane & distance else lanes + lane for lane in range(lanes)]
+        yield from ((at, at + distance, low, high) for at in range(lanes) if not at & distance)
+        distance *= 2
