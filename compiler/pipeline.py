@@ -95,7 +95,6 @@ PASSES: Final[tuple[Pass, ...]] = (
     Pass("select-cheap-branches", "stablehlo", "stablehlo.control_flow.select_cheap_branches", "branches are small"),
     Pass("canonicalize", "stablehlo", "stablehlo.canonicalize", "selects meet the ops around them"),
     Pass("cse", "stablehlo", "ir.cse", "canonical operands make equal ops equal"),
-    Pass("dce", "stablehlo", "ir.effects", "merging and folding leave unused ops"),
     Pass("lower-sorts", "flow", "flow.lower_sorts", "the loop over the steps of a sort is one like others"),
     Pass("lower-scatters", "flow", "flow.lower_scatters", "the numbers of rows are arithmetic like other"),
     Pass("lower-control-flow", "flow", "flow.lower_control_flow", "all that follows knows blocks, not regions"),
