@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.kernel import dialect as k
-from orchestrion.compiler.targets.kernel_target import methods_of
+from orchestrion.compiler.kernel.methods import methods_of
 from orchestrion.schema.dtypes import BOOL, FLOAT, SIGNED, UNSIGNED
 
 from .language import Language

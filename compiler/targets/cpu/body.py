@@ -16,7 +16,7 @@ from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.kernel import dialect as k
 from orchestrion.compiler.kernel.code.affine import difference, sum_of
-from orchestrion.compiler.targets.kernel_target import methods_of
+from orchestrion.compiler.kernel.methods import methods_of
 
 from .accesses import Accesses
 from .by_vectors import fills_registers, from_lane, sums_to_hold, values_from_outside

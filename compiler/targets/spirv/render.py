@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Value
 from orchestrion.compiler.kernel import dialect as k
+from orchestrion.compiler.kernel.methods import methods_of
 from orchestrion.compiler.kernel.signature import Signature
-from orchestrion.compiler.targets.kernel_target import methods_of
 from orchestrion.schema.dtypes import BOOL, BY_NAME, FLOAT, DType
 from orchestrion.schema.spirv import (
     BUILTINS,
