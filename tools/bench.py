@@ -79,7 +79,7 @@ def zeros(program: "Program", name: str) -> list[Any]:
 
     export = next((export for export in program.exports if export.name == name), None)
     if export is not None and export.is_dynamic:
-        raise cli.InputError(f"{export} has sizes that come with a call: --input must say them")
+        raise cli.InputError(f"{export} has dynamic sizes: give its arrays with --input")
     return [] if export is None else [np.zeros(value.shape, value.dtype.numpy) for value in export.arguments]
 
 

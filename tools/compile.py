@@ -125,9 +125,9 @@ def refuse_together(options: argparse.Namespace, attributes: Mapping[str, str]) 
     if attributes and options.compile_to is not None:
         raise cli.UsageError(f"{', '.join(attributes)}: the text of a phase holds no attributes of a module")
     if options.schedules is not None and options.compile_to in phases[: phases.index(SCHEDULED)]:
-        raise cli.UsageError(f"--schedules are for phase {SCHEDULED}, and --compile-to stops before")
+        raise cli.UsageError(f"--schedules needs phase {SCHEDULED}: --compile-to={options.compile_to} stops before it")
     if options.report and options.compile_to is not None:
-        raise cli.UsageError("--report needs the whole way to a module, and --compile-to stops before")
+        raise cli.UsageError("--report needs a compilation to a module: it cannot be combined with --compile-to")
     if options.embed_ir and options.compile_to is not None:
         raise cli.UsageError("--embed-ir keeps IR in a module, and --compile-to writes none")
     if options.report and options.compile_from in PHASES_WITHOUT_SOURCE_OPS:

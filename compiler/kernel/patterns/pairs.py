@@ -34,7 +34,7 @@ FEWEST_BLOCKS: Final = 8
 
 
 def pair_panel_dot(task: Task) -> Schedule | None:
-    """A workgroup computes a block of results of a dot of bf16, with panels of words that have two of them."""
+    """A workgroup computes a block of results of a dot of bf16, with panels of words that hold two elements each."""
     dot, machine, extents = task.dot, task.machine, task.body.extents
     if dot is None or not machine.pair_products or is_dynamic(extents["n"], extents["k"]) or not extents["k"]:
         return None
