@@ -44,6 +44,14 @@ def test_a_window_that_counts_on_into_the_next_axis_is_one_number(b: KernelBuild
     assert dict(sum_of(place).terms) == {first: 6, q: 1}
 
 
+def test_a_sum_whose_parts_are_shared_takes_no_time(b: KernelBuilder) -> None:
+    """A sum of 2^60 terms, if each was counted."""
+    x = value(b)
+    for _ in range(60):
+        x = b.op("add", x, x)
+    assert sum_of(b.op("add", x, b.index(1))) == ({}, 1)
+
+
 @pytest.mark.parametrize(
     ("times", "more", "tile", "place"), [(8, 3, 4, 3), (4, 4, 4, 0), (12, 6, 4, 2), (6, 0, 4, None), (1, 0, 8, None)]
 )

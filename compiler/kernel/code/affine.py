@@ -29,12 +29,23 @@ class Sum(NamedTuple):
 
 def sum_of(value: Value) -> Sum:
     """The sum that an integer computes."""
+    return _sum_of(value, {})
+
+
+def _sum_of(value: Value, found: dict[Value, Sum]) -> Sum:
+    """The same. `found`: the sums of some of its parts, which may occur in several others."""
+    if value not in found:
+        found[value] = _sum_of_parts(value, found)
+    return found[value]
+
+
+def _sum_of_parts(value: Value, found: dict[Value, Sum]) -> Sum:
     op, known = value.defining_op, k.bits_of(value)
     if known is not None:
         return Sum({}, known)
     if isinstance(op, k.Scalar) and op.primitive.name in ("add", "multiply"):
         bits = k.dtype_of(value).bits
-        x, y = map(sum_of, op.operands)
+        x, y = (_sum_of(operand, found) for operand in op.operands)
         if op.primitive.name == "add":
             return added(((x, 1), (y, 1)), bits)
         if not x.terms or not y.terms:
