@@ -97,7 +97,7 @@ class ImportSlot:
         self._new = 0
 
     def view_again(self, array: object) -> BufferView | None:
-        """The view, if it is that of this array, else None."""
+        """The view if it is over the memory of this array, with its shape and type; otherwise None."""
         view = self._view
         if view is None or type(array) is not np.ndarray or self._fields.address(array) != self._address:
             return None

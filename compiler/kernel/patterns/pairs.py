@@ -24,7 +24,7 @@ FEWEST_ROWS: Final = 4
 #: rows of a tile, of two vectors of sums, whose products take as long as one takes to be added
 LATENCY: Final = 7
 #: words of a panel of columns for each row, at most, and for how many rows at least: the products of few rows take less
-#: time than a panel that the first cache does not hold
+#: time than a panel that the L1 cache does not hold
 ROW_WORDS, LEAST_ROWS = 512, 16
 #: products in the time that takes to copy an element to a panel of words and to search it, of the right and the left
 #: operand; the rows, and the columns of a block share a copy
