@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,8 +18,11 @@ from .interop import import_array
 #: most calls in a row with a new array each, after which arrays that could be imported if they were the same are copied
 MAX_NEW = 8
 #: where an array of NumPy in CPython has the address of its elements, and its flags: fields of `PyArrayObject_fields`
-#: behind the head of an object. `array.ctypes.data` and `array.flags` make objects of Python, which takes some us each.
-ADDRESS_AT, FLAGS_AT = object.__basicsize__, object.__basicsize__ + 48
+#: behind the head of an object, with five pointers and the number of dimensions between them. `array.ctypes.data` and
+#: `array.flags` make objects of Python, which takes some us each.
+ADDRESS_AT, FLAGS_AT = object.__basicsize__, object.__basicsize__ + 6 * ctypes.sizeof(ctypes.c_void_p)
+#: whether the `id` of an object is its address
+IS_CPYTHON = sys.implementation.name == "cpython"
 #: the bit of the flags of an array whose elements lie in row-major order, one behind the other
 C_CONTIGUOUS = 1
 
@@ -63,6 +67,8 @@ class ArrayFields:
 
     def address(self, array: Array) -> int:
         """The address of the elements of an array; 0 if they are not in row-major order, one behind the other."""
+        if not IS_CPYTHON:
+            return array.ctypes.data if array.flags.c_contiguous else 0
         if id(array) != self._id:
             self._id = id(array)
             self._address = ctypes.c_size_t.from_address(self._id + ADDRESS_AT)
@@ -91,7 +97,7 @@ class ImportSlot:
         self._new = 0
 
     def view_again(self, array: object) -> BufferView | None:
-        """The view, if it is that of this array, else None."""
+        """The view if it is over the memory of this array, with its shape and type; otherwise None."""
         view = self._view
         if view is None or type(array) is not np.ndarray or self._fields.address(array) != self._address:
             return None
