@@ -233,10 +233,12 @@ class Accesses:
     store_shared = store
 
     def _ask_ahead(self, op: k.Store | k.StoreShared, at: str, type: str) -> None:
-        """Asks caches for the place of a store in the next iteration of the outermost loop with a barrier."""
+        """Prefetches the place of a store in the next iteration of the outermost loop with a barrier: that of its last
+        element, because the store in front of it prefetches the line in which the first one lies.
+        """
         apart = 0 if isinstance(op, k.StoreShared) else distance_of(op)
         if apart:
-            following = self.code.set(f"getelementptr {type}, ptr {at}, i64 {apart}")
+            following = self.code.set(f"getelementptr {type}, ptr {at}, i64 {apart + self.width - 1}")
             self.code.ask_for(following, write=True)
 
     def load_vector(self, op: k.LoadVector) -> None:
