@@ -44,7 +44,11 @@ def series(terms: Callable[[int], Any]) -> Callable[[Any], Any]:
 # name -> (function of r or z, interval, what its error is multiplied with before it meets a result of size one)
 FITS: dict[str, tuple[Callable[[Any], Any], tuple[Any, Any], Any]] = {
     "exp": (series(lambda n: 1 / mpmath.factorial(n + 2)), (-mpmath.log(2) / 2, mpmath.log(2) / 2), mpf("0.35")),
-    "exp2": (series(lambda n: mpmath.log(2) ** (n + 1) / mpmath.factorial(n + 1)), (mpf("-0.5"), mpf("0.5")), mpf("0.15")),
+    "exp2": (
+        series(lambda n: mpmath.log(2) ** (n + 1) / mpmath.factorial(n + 1)),
+        (mpf("-0.5"), mpf("0.5")),
+        mpf("0.15"),
+    ),
     "log": (series(lambda n: mpf(1) / (2 * n + 3)), (0, LARGEST_Z), LARGEST_Z),
     "log_tail": (series(lambda n: mpf(1) / (2 * n + 5)), (0, LARGEST_Z), LARGEST_Z**2 * 2**10),
     "sine": (series(lambda n: mpf(-1) ** (n + 1) / mpmath.factorial(2 * n + 3)), (0, mpf("0.6169")), mpf("0.6169")),

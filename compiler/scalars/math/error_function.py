@@ -1,6 +1,6 @@
 """erf and erfc.
 
-Near zero erf x = x + x P(x^2). Beyond 3/4, erf x = 1 - 2^(-x R(x)): an error of the power counts less than a third there.
+Near zero erf x = x + x P(x^2). Beyond 3/4, erf x = 1 - 2^(-x R(x)): an error of the power counts less than a third.
 erfc x has to keep the digits of the power: it is e^(-x^2) Q(t) / (1 + 2 x), where t = (x - K) / (x + K) is between -1
 and 1 and Q is nearly constant; x^2 is exact, as a double word. Source of the scheme: M. M. Shepherd, J. G. Laframboise,
 "Chebyshev approximation of (1 + 2x) exp(x^2) erfc x in 0 <= x < inf", 1981.
