@@ -56,6 +56,9 @@ MAX_LARGE: Final = 3
 #: from this many reads of each element on, the result of an op is put in memory, not fused into a dot: each fused read
 #: tests for the edges, or for the operand that has the element
 MANY_READS: Final[dict[type[Operation], int]] = {Pad: 16, Concatenate: 64, Transpose: 16}
+#: fewest neighbours along the last axis of a concatenation that is put in memory before a transposition turns them: tiles
+#: of a transposition read one operand
+FEWEST_TURNED: Final = 16
 #: most reads of each element of f16 by a dot that widens its own left operand; it copies most right operands to panels
 MOST_WIDENED: Final = 16
 
@@ -185,6 +188,8 @@ class Group:
             return list(paths) == [ROOT] and elements(op.results[0]) == self.workload
         if isinstance(self.hero, DotGeneral) and (type(op) in MANY_READS or self._turns_windows(op)):
             return sum(paths.values()) < MANY_READS[type(op)] * count(op.results[0])
+        if isinstance(op, Concatenate) and tensor_of(op.out).rank and any(map(_turns, self.paths)):
+            return typical(tensor_of(op.out).shape[-1]) < FEWEST_TURNED
         if isinstance(op, MOVEMENT) or op.name == "stablehlo.convert":
             return True
         reads, size = sum(paths.values()), count(op.results[0])
@@ -194,9 +199,7 @@ class Group:
 
     def _turns_windows(self, op: Operation) -> bool:
         """Whether an op gives an operand of a dot of windows other neighbours."""
-        if not isinstance(op, Transpose) or op.permutation.ints[-1:] == (tensor_of(op.out).rank - 1,):
-            return False
-        return any(isinstance(one, Windows) for one in self.paths)
+        return _turns(op) and any(isinstance(one, Windows) for one in self.paths)
 
     def _widens(self, op: Operation, reads: int) -> bool:
         """Whether an op widens an operand of the dot of the group, which does it again for each of `reads` reads, or
@@ -207,6 +210,11 @@ class Group:
             return False
         few = reads <= MOST_WIDENED * count(op.results[0])
         return type == "bf16" or few or _moved_from(self.hero.rhs) is op
+
+
+def _turns(op: Operation) -> bool:
+    """Whether an op gives elements other neighbours, along another axis."""
+    return isinstance(op, Transpose) and op.permutation.ints[-1:] != (tensor_of(op.out).rank - 1,)
 
 
 def _moved_from(value: Value) -> Operation | None:
