@@ -301,9 +301,11 @@ class Compilation(Settings):
             if name not in MACHINES:
                 self._check_declared_machine(name)
         if not self.machines or len(set(self.machines)) != len(self.machines):
-            raise ArgumentValueError(f"machines are given as [{given}]: each once, and one at least")
+            raise ArgumentValueError(f"machines are given as [{given}]: expected one or more, each once")
         if DEFAULT in self.machines[:-1]:
-            raise ArgumentValueError(f"machines are given as [{given}]: any device takes {DEFAULT}, so it comes last")
+            raise ArgumentValueError(
+                f"machines are given as [{given}]: {DEFAULT} must be the last one, because every device runs it"
+            )
 
     def _machine_rows(self) -> list[Machine]:
         """The facts about the machines of all targets."""
@@ -328,7 +330,9 @@ class Compilation(Settings):
         if without and (without == tuned or not self.may_leave_out):
             raise ArgumentValueError(f"machine {machine} has no row for target {', '.join(without)}")
         if len(self.machines) > 1:
-            raise ArgumentValueError(f"machine {machine} of another package is not the only one: devices cannot choose")
+            raise ArgumentValueError(
+                f"machine {machine} of another package must be the only one: devices cannot choose between several"
+            )
 
     def rows(self, source: Source | SourceContent) -> writer.Module:
         """Compiles to the rows of a module file, which `schema.writer` writes. Raises CompileError."""
@@ -395,7 +399,9 @@ class Compilation(Settings):
         except MemoryError:
             raise CompileError("not enough memory for the program's constants") from None
         except RecursionError:  # passes recurse into regions; the parser limits their depth, not that of the caller
-            raise CompileError("nested too deeply for Python's recursion limit, or compiled deep in calls") from None
+            raise CompileError(
+                "the program is nested too deeply for Python's recursion limit, or compile was called at a great depth"
+            ) from None
 
     def _of_able_targets(self, given: SourceContent, stop: str) -> Module:
         """The module for the targets that can compile the program, if others may be left out.

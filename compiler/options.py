@@ -24,16 +24,16 @@ class Choice(NamedTuple):
 #: Name of an option with one of several values -> its row.
 CHOICES: Final[dict[str, Choice]] = {
     "levels": Choice("programs of a target with several profiles", {
-        "all": "the best one, and one for devices with less where the best one does not run there",
-        "first": "the best one",
+        "all": "the best one, and one for devices that cannot run it",
+        "first": "the best one alone",
     }),
-    "encodings": Choice("how the operands of dots are laid out in memory", {
-        "default": "as each target gains by it",
-        "none": "in row-major order",
-        "always": "as each target likes it, for dots of any size",
-        "test": "in odd tiles, padded, in another order, on every target: slow, and it finds what depends on the order",
+    "encodings": Choice("layout of the operands of dots in memory", {
+        "default": "chosen by each target, for dots that become faster",
+        "none": "row-major order",
+        "always": "chosen by each target, for dots of any size",
+        "test": "odd tiles with padding, in another order, on every target; slow, for tests of the compiler",
     }),
-    "callbacks": Choice("how calls of Python are compiled", {
+    "callbacks": Choice("calls of Python functions", {
         "refuse": "the program is refused",
         "drop": "those with unused results are left out, others are refused",
     }),
@@ -41,8 +41,8 @@ CHOICES: Final[dict[str, Choice]] = {
         "integer": "exact sums of integers, rounded once per op",
         "float": "in floats, as the specification writes it",
     }),
-    "lapack": Choice("calls of LAPACK become", {
-        "default": "as each target gains by it",
+    "lapack": Choice("calls of LAPACK", {
+        "default": "library calls on targets that have them and become faster, otherwise loops",
         "loops": "loops on every target, so that no device needs a library",
     }),
 }  # fmt: skip

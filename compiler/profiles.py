@@ -11,9 +11,9 @@ from orchestrion.schema.profiles import PROFILES, Profile, find_profile
 #: kinds of device that kernels are tuned for; they are correct on any device. A kind that drivers can recognise is a
 #: feature of the same name (`schema.profiles.FEATURES`)
 MACHINES: Final[dict[str, str]] = {
-    "cpu": "processors, as behind PoCL and lavapipe: work for each invocation, vectors, no barriers",
-    "gpu": "graphics processors: blocks of work in shared memory, neighbours read neighbours",
-    "mcu": "microcontrollers: scalar code, sums of integers in i32, constants in flash; for target cpu",
+    "cpu": "processors, also through PoCL and lavapipe (vectors, no barriers)",
+    "gpu": "graphics processors (blocks of results in shared memory)",
+    "mcu": "microcontrollers (scalar code, sums of integers in i32, constants in flash), for target cpu only",
 }
 #: the default machine; every device runs its programs
 DEFAULT: Final = "cpu"

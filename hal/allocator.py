@@ -79,7 +79,7 @@ class Allocator:
         if device.closed:
             device.check_open()
         if size < 0:
-            raise InvalidArgument(f"allocation of {size} bytes")
+            raise InvalidArgument(f"allocation of {size} bytes, expected 0 or more")
         if not isinstance(use, MemoryUse):
             raise InvalidArgument(f"use {use!r} of an allocation is no MemoryUse")
         padded = padded_size(size)
@@ -137,7 +137,9 @@ class Allocator:
         device.check_open()
         alignment = device.info.limits.min_binding_alignment
         if size <= 0 or offset < 0:
-            raise InvalidArgument(f"import of {size} bytes from offset {offset} of a buffer")
+            raise InvalidArgument(
+                f"import of {size} bytes from offset {offset} of a buffer: expected 1 byte or more, from 0 on"
+            )
         if offset % alignment:
             raise InvalidArgument(f"import from offset {offset} of a buffer, which is not a multiple of {alignment}")
         state = device.device_state

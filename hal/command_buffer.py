@@ -163,7 +163,7 @@ class CommandBuffer:
 
     def __init__(self, device: Device, slots: int, indirect: bool = False) -> None:
         if slots < 0:
-            raise InvalidArgument(f"command buffer with {slots} slots")
+            raise InvalidArgument(f"command buffer with {slots} slots, expected 0 or more")
         if indirect and not device.device_state.backend.indirect_dispatch:
             raise Unsupported(f"device {device.info.id} has no indirect dispatch")
         self.device = device
@@ -487,7 +487,7 @@ class CommandBuffer:
         if not 0 <= slot < len(self._slots):
             raise InvalidArgument(f"slot {slot} of a command buffer with {len(self._slots)} slots")
         if offset < 0 or length < 0:
-            raise InvalidArgument(f"slot {slot}: offset {offset}, length {length}")
+            raise InvalidArgument(f"slot {slot}: offset {offset}, length {length}: neither may be negative")
         least, known = self._slots[slot]
         self._slots[slot] = (max(least, offset + length), known | rights)
         return Binding(slot, offset, length)

@@ -213,11 +213,15 @@ def check_entries(entries: tuple[Entry, ...], limits: Limits) -> None:
         x, y, z = row.workgroup_size
         if min(row.workgroup_size) < 1 or row.parameter_words < 0:
             raise InvalidArgument(
-                f"entry {row.name}: workgroup size {row.workgroup_size}, {row.parameter_words} parameter words"
+                f"entry {row.name}: workgroup size {row.workgroup_size} (expected 1 or more in each dimension), "
+                f"{row.parameter_words} parameter words (expected 0 or more)"
             )
         for access, least in row.bindings:
             if access not in ACCESSES or least < 0:
-                raise InvalidArgument(f"entry {row.name}: binding with access {access!r} and length {least}")
+                raise InvalidArgument(
+                    f"entry {row.name}: binding with access {access!r} (expected one of {', '.join(ACCESSES)}) and "
+                    f"length {least} (expected 0 or more)"
+                )
         _within(row, "invocations in a workgroup", x * y * z, limits.max_workgroup_size)
         _within(row, "bindings", len(row.bindings), limits.max_bindings)
         _within(row, "bytes of parameters", 4 * row.parameter_words, limits.max_parameter_bytes)

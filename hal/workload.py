@@ -30,6 +30,6 @@ def fold(groups: Grid, limits: Grid) -> Grid:
     rows = -(-total // limits[0])
     z = -(-rows // limits[1])
     if z > limits[2]:
-        raise Unsupported(f"{total} workgroups exceed the device's {limits[0] * limits[1] * limits[2]}")
+        raise Unsupported(f"{total} workgroups exceed the device's limit of {limits[0] * limits[1] * limits[2]}")
     y = -(-rows // z)
     return -(-total // (y * z)), y, z

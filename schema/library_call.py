@@ -57,7 +57,7 @@ def name_problem(name: str) -> str | None:
     if len(name) > MAX_NAME:
         return f"a name of {len(name)} characters, at most {MAX_NAME} are possible"
     if len(parts) != 2 or not all(_IDENTIFIER.fullmatch(part) for part in parts):
-        return f"{name!r} is no name of a library function, which is like library.function"
+        return f"{name!r} is not the name of a library function (LIBRARY.FUNCTION)"
     return None
 
 

@@ -16,7 +16,7 @@ import math
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 #: exit status of an invalid command line
@@ -218,6 +218,11 @@ def some_seconds(text: str) -> float:
 
 
 tolerance = number("a tolerance", sys.float_info.max)
+
+
+def meanings(rows: Mapping[str, str]) -> str:
+    """Help for the values of a flag: value -> meaning."""
+    return "; ".join(f"{name}: {doc}" for name, doc in rows.items())
 
 
 def one_of(known: Iterable[str]) -> Callable[[str], str]:

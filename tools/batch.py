@@ -277,7 +277,7 @@ def parser() -> Parser:
     )
     group.add_argument("--output", metavar="DIR", required=True, help="where results go: 000042.npz for input 42")
     group = made.group("the call")
-    group.add_argument("--function", metavar="NAME", help="needed when the module exports several")
+    group.add_argument("--function", metavar="NAME", help="the function to call; needed if the module exports several")
     group.add_argument(
         "--fixed",
         metavar="FILE.npz",

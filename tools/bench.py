@@ -79,7 +79,7 @@ def zeros(program: "Program", name: str) -> list[Any]:
 
     export = next((export for export in program.exports if export.name == name), None)
     if export is not None and export.is_dynamic:
-        raise cli.InputError(f"{export} has sizes that come with a call: --input must say them")
+        raise cli.InputError(f"{export} has dynamic sizes: give its arrays with --input")
     return [] if export is None else [np.zeros(value.shape, value.dtype.numpy) for value in export.arguments]
 
 
@@ -141,7 +141,7 @@ def parser() -> Parser:
     made = cli.parser("vm-bench", "Measures load time and calls of a module.", EXAMPLES)
     made.add_argument("module", metavar="MODULE.fb", help="what vm-compile wrote")
     group = made.group("the call")
-    group.add_argument("--function", metavar="NAME", help="needed when the module exports several")
+    group.add_argument("--function", metavar="NAME", help="the function to call; needed if the module exports several")
     group.add_argument(
         "--input",
         metavar="[NAME=]ARRAY",
@@ -164,7 +164,7 @@ def parser() -> Parser:
         "--seconds",
         metavar="S",
         type=number("seconds", sys.float_info.max),
-        help=f"measure calls for so long (default: {SECONDS:g}, without --repeat)",
+        help=f"measure calls for S seconds (default: {SECONDS:g}, without --repeat)",
     )
     group.add_argument("--profile", action="store_true", help="a row for each dispatch: source location and time")
     group.add_argument(

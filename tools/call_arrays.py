@@ -219,7 +219,7 @@ def _complete(text: str, value: "Value") -> str:
     if text.startswith("@") or "=" in text:
         return text
     if -1 in value.shape:
-        raise InputError(f"array {shown(text)}: sizes of {value.name}, {value}, come with a call: DIMSxTYPE=VALUES")
+        raise InputError(f"array {shown(text)}: sizes of {value.name}, {value}, are dynamic: write DIMSxTYPE=VALUES")
     return f"{'x'.join([*map(str, value.shape), value.dtype.name])}={text}"
 
 

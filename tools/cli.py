@@ -80,7 +80,7 @@ def add_device(made: Parser) -> None:
     group.add_argument(
         "--device",
         metavar="NAME",
-        help="such as vulkan or opencl:1 (default: cpu if it can, or reference)",
+        help="such as vulkan or opencl:1 (default: cpu if it can run the module, otherwise reference)",
     )
     add_device_profile(made)
     add_threads(made)
@@ -248,7 +248,7 @@ def add_device_profile(made: Parser) -> None:
         "--device-profile",
         metavar="NAME",
         type=_profile_name,
-        help="least: take from Vulkan devices what each has, as some phones do; full: all (default: full)",
+        help="least: Vulkan devices with the least features and limits, as on some phones; full: all (default: full)",
     )
 
 

@@ -22,7 +22,7 @@ from orchestrion.compiler.profiles import DEFAULT, MACHINES
 from orchestrion.compiler.targets.choice import help_text
 
 from . import cli
-from .arguments import Parser, one_of, whole
+from .arguments import Parser, meanings, one_of, whole
 from .compile import targets_of
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ EXAMPLES = (
 )
 #: name of an option of styles -> the beginning of its help, and its values
 _OPTIONS: dict[str, tuple[str, Mapping[str, str]]] = {
-    "weights": ("styles c and vulkan: constants are", WEIGHTS),
-    "limits": ("style vulkan: limits of the device,", LIMITS),
+    "weights": ("styles c and vulkan: the place of constants;", WEIGHTS),
+    "limits": ("style vulkan: limits of the device;", LIMITS),
 }
 #: phases of a text in which constant expressions are still computed by the reference device
 FOLDED_FROM = ("input", "stablehlo", "flow")
@@ -201,10 +201,6 @@ def write_files(folder: Path, files: Files) -> None:
         raise
 
 
-def _texts(rows: Mapping[str, str]) -> str:
-    return ", or ".join(f"{name}, {doc}" for name, doc in rows.items())
-
-
 def parser() -> Parser:
     made = cli.parser("vm-codegen", "Writes source code that runs a program.", EXAMPLES)
     made.add_argument("input", metavar="IN", help="a module, or a program that vm-compile accepts; - for stdin")
@@ -215,13 +211,13 @@ def parser() -> Parser:
         metavar="NAME",
         type=one_of(STYLES),
         required=True,
-        help=_texts({row.name: row.doc for row in STYLES.values()}),
+        help=meanings({row.name: row.doc for row in STYLES.values()}),
     )
     group.add_argument(
         "--name", metavar="NAME", help="prefix of files and names (default: the name of the input up to its first dot)"
     )
     for name, (doc, rows) in _OPTIONS.items():
-        group.add_argument(f"--{name}", metavar="WHAT", type=one_of(rows), help=f"{doc} {_texts(rows)}")
+        group.add_argument(f"--{name}", metavar="WHAT", type=one_of(rows), help=f"{doc} {meanings(rows)}")
     group.add_argument("--report", metavar="FILE", help="style c: write the flash and RAM of each kernel")
     for limit, what in (("flash", "constants and code"), ("ram", "the memory of a context")):
         group.add_argument(
@@ -233,18 +229,20 @@ def parser() -> Parser:
         "--counts", metavar="FILE", help="style c: for --report, lines 'KERNEL: N instructions' of a run of the code"
     )
     group.add_argument("--quiet", action="store_true", help="do not print the names of the files")
-    group = made.group("programs of a text, which is compiled first, and of a module")
+    group = made.group("which program")
     group.add_argument(
         "--target",
         metavar="NAME,...",
         type=targets_of,
-        help=f"targets, of {help_text()} (default: those that the style renders); of a module for style hal alone",
+        help=f"targets to compile for: {help_text()} (default: those that the style renders); if IN is a module, for "
+        "style hal only",
     )
     group.add_argument(
         "--machine",
         metavar="NAME",
         type=one_of(MACHINES),
-        help=f"kind of device: {_texts(MACHINES)} (default: {DEFAULT}; style vulkan: gpu, or a module's first program)",
+        help=f"kind of device; {meanings(MACHINES)} (default: {DEFAULT}; style vulkan: gpu, or the first program of "
+        "the module)",
     )
     group.add_argument("--compile-from", metavar="PHASE", type=one_of(PHASES), help="IN is the text of this phase")
     return made

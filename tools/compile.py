@@ -30,7 +30,7 @@ from orchestrion.schema.printable import printable_text
 from orchestrion.schema.profiles import PROFILES
 
 from . import cli, progress
-from .arguments import Parser, one_of, whole
+from .arguments import Parser, meanings, one_of, whole
 from .attributes import add_attributes, attributes_of
 
 if TYPE_CHECKING:
@@ -125,9 +125,9 @@ def refuse_together(options: argparse.Namespace, attributes: Mapping[str, str]) 
     if attributes and options.compile_to is not None:
         raise cli.UsageError(f"{', '.join(attributes)}: the text of a phase holds no attributes of a module")
     if options.schedules is not None and options.compile_to in phases[: phases.index(SCHEDULED)]:
-        raise cli.UsageError(f"--schedules are for phase {SCHEDULED}, and --compile-to stops before")
+        raise cli.UsageError(f"--schedules needs phase {SCHEDULED}: --compile-to={options.compile_to} stops before it")
     if options.report and options.compile_to is not None:
-        raise cli.UsageError("--report needs the whole way to a module, and --compile-to stops before")
+        raise cli.UsageError("--report needs a compilation to a module: it cannot be combined with --compile-to")
     if options.embed_ir and options.compile_to is not None:
         raise cli.UsageError("--embed-ir keeps IR in a module, and --compile-to writes none")
     if options.report and options.compile_from in PHASES_WITHOUT_SOURCE_OPS:
@@ -223,26 +223,24 @@ def _add_targets(made: Parser) -> None:
         metavar="NAME,...",
         type=processors_of,
         default=(),
-        help=f"instruction sets that target cpu makes code for, of {', '.join(LEVELS)}, or "
-        + ", or ".join(f"{name}, {doc}" for name, doc in GROUPS.items())
-        + " (default: host)",
+        help=f"instruction sets for target cpu: {', '.join(LEVELS)}; or {meanings(GROUPS)} (default: host)",
     )
     group.add_argument(
         "--machine",
         metavar="NAME,...",
         type=lambda text: names_of("machine", list(MACHINES), text, "orchestrion.machines"),
         default=(DEFAULT,),
-        help=f"kinds of device to make programs for; each takes its own (default: {DEFAULT}, which comes last; "
-        "a target's only program runs on all): " + "; ".join(f"{name}, {doc}" for name, doc in MACHINES.items()),
+        help=f"kinds of device to make programs for; each selects its own (default: {DEFAULT}, which comes last; "
+        "a target's only program runs on all); " + meanings(MACHINES),
     )
     for name, (doc, values) in CHOICES.items():
-        meanings, default = ", or ".join(f"{value}, {meaning}" for value, meaning in values.items()), next(iter(values))
+        default = next(iter(values))
         group.add_argument(
             f"--{name}",
             metavar="NAME",
             type=one_of(values),
             default=default,
-            help=f"{doc}: {meanings} (default: {default})",
+            help=f"{doc}; {meanings(values)} (default: {default})",
         )
     group.add_argument(
         "--schedules", metavar="FILE", help="schedules of kernels that vm-tune found, in place of the compiler's own"

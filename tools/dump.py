@@ -287,7 +287,7 @@ def _refuse_together(options: argparse.Namespace) -> None:
             raise cli.UsageError(f"--{flag} cannot be combined with --html")
     for flag in ("profile", "compare") if options.html is None else ():
         if getattr(options, flag) is not None:
-            raise cli.UsageError(f"--{flag} needs --html, the page that it is laid over")
+            raise cli.UsageError(f"--{flag} needs --html=FILE: it adds to that page")
 
 
 def dump(options: argparse.Namespace) -> int:

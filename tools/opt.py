@@ -93,7 +93,7 @@ def parser() -> Parser:
     made.add_argument("input", metavar="IN.mlir", nargs="?", help="the text; - for standard input")
     group = made.group("passes")
     group.add_argument(
-        "--pass", dest="passes", metavar="NAME,...", action="append", default=[], help="what to run, in order"
+        "--pass", dest="passes", metavar="NAME,...", action="append", default=[], help="passes to run, in order"
     )
     group.add_argument("--target", default=",".join(PROFILES), metavar="NAME,...", help="for passes that make programs")
     group.add_argument("--list-passes", action="store_true", help="list the passes")

@@ -80,7 +80,7 @@ def parser() -> Parser:
 
 def _add_call(made: Parser) -> None:
     group = made.group("the call")
-    group.add_argument("--function", metavar="NAME", help="needed when the module exports several")
+    group.add_argument("--function", metavar="NAME", help="the function to call; needed if the module exports several")
     group.add_argument(
         "--input",
         metavar="[NAME=]ARRAY",
@@ -110,7 +110,7 @@ def _add_device(made: Parser) -> None:
 
 
 def _add_expectations(made: Parser) -> None:
-    group = made.group("what is right")
+    group = made.group("expected results")
     group.add_argument(
         "--expected-output",
         metavar="[NAME=]ARRAY",
@@ -122,20 +122,22 @@ def _add_expectations(made: Parser) -> None:
         "--expected-rtol",
         metavar="R",
         type=tolerance,
-        help="tolerance, times each value (default: 1e-5; with --replay that of the comparison)",
+        help="relative tolerance (default: 1e-5; with --replay that of the comparison)",
     )
     group.add_argument(
         "--expected-atol",
         metavar="A",
         type=tolerance,
-        help="plus this, times the greatest value (default: 1e-6; with --replay that of the comparison)",
+        help="absolute tolerance, times the greatest value (default: 1e-6; with --replay that of the comparison)",
     )
 
 
 def _add_comparison(made: Parser) -> None:
     group = made.group("comparing devices", "docs/comparing-devices.md shows how.")
     group.add_argument(
-        "--compare", metavar="DEVICE", help="also run on this device, taken as right, and name the first difference"
+        "--compare",
+        metavar="DEVICE",
+        help="also run on this device, whose results are correct, and name the first difference",
     )
     group.add_argument(
         "--divergence", metavar="DIR", default="divergence", help="where --compare saves it (default: divergence)"

@@ -62,7 +62,7 @@ def parser() -> Parser:
     )
     group.add_argument("--quiet", action="store_true", help="no progress, and no table at the end")
     group = made.group("the call")
-    group.add_argument("--function", metavar="NAME", help="needed when the program exports several")
+    group.add_argument("--function", metavar="NAME", help="the function to call; needed if the program exports several")
     group.add_argument(
         "--input",
         metavar="[NAME=]ARRAY",
@@ -86,7 +86,7 @@ def parser() -> Parser:
         metavar="NAME",
         type=one_of(CHOICES["encodings"].values),
         default="default",
-        help="as vm-compile has it",
+        help="as for vm-compile",
     )
     group.add_argument(
         "--compile-from",
@@ -102,13 +102,19 @@ def parser() -> Parser:
 def _add_search(made: Parser) -> None:
     group = made.group("search")
     group.add_argument(
-        "--budget", metavar="SECONDS", type=some_seconds, default=BUDGET, help=f"longest search (default: {BUDGET:g})"
+        "--budget",
+        metavar="SECONDS",
+        type=some_seconds,
+        default=BUDGET,
+        help=f"longest time of the search (default: {BUDGET:g})",
     )
-    group.add_argument("--trials", metavar="N", type=whole(), help="most schedules that are tried (default: no limit)")
+    group.add_argument(
+        "--trials", metavar="N", type=whole(), help="maximum number of schedules that are tried (default: no limit)"
+    )
     group.add_argument(
         "--entries", metavar="N", type=whole(1), help="search the N kernels that take longest (default: all)"
     )
-    group.add_argument("--seed", metavar="N", type=whole(), default=0, help="of random numbers (default: 0)")
+    group.add_argument("--seed", metavar="N", type=whole(), default=0, help="seed of the random numbers (default: 0)")
 
 
 def _machine(text: str) -> str:

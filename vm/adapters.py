@@ -67,7 +67,7 @@ def update_of(file: TensorFile, name: str, dtype: DType, dims: Sequence[int]) ->
     shape = (*up.dims[:-1], *down.dims[1:])
     made = shape[::-1] if transposed and len(shape) == 2 else shape
     if rank == 0 or up.dims[-1:] != (rank,) or made != tuple(dims) or (transposed and len(shape) != 2):
-        raise ValueError(f"{of}: lora_B of {up} times lora_A of {down} is not of its shape")
+        raise ValueError(f"{of}: lora_B of {up} times lora_A of {down} does not have its shape")
     columns = math.prod(down.dims[1:])
     wide = np.float64 if dtype.name == "f64" else np.float32
     return Update(

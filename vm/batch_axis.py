@@ -72,7 +72,7 @@ def find_axis(export: Export, names: Names, fixed: Collection[str], ranks: Mappi
     """
     rows = [(name, value) for name, value in zip(names.arguments, export.arguments, strict=True) if name not in fixed]
     if not rows:
-        raise CallerValueError(f"{export.name!r}: no argument has rows: all are fixed")
+        raise CallerValueError(f"{export.name!r}: all arguments are fixed, none is left for the rows of a batch")
     missing = {name: len(value.shape) - ranks[name] for name, value in rows}
     for name, value in rows:
         if missing[name] not in (0, 1):
@@ -100,7 +100,7 @@ def _common_axis(export: Export, names: Names, rows: Sequence[tuple[str, Value]]
             raise CallerValueError(f"no batch dimension is common to {first_name}: {first} and {name}: {value}")
     if first.shape[0] >= 0:
         if not first.shape[0]:
-            raise CallerValueError(f"{first_name}: {first} has batches of no rows")
+            raise CallerValueError(f"{first_name}: {first} has a batch dimension of 0")
         return BatchAxis(True, first.shape[0], first.shape[0])
     expression = read_size(first.expressions[0])
     if symbol is None or expression is None:

@@ -191,7 +191,9 @@ def _slower(
             yield f"program {name} {reason}"
     if _format_of(programs[ordinal]) == FORMAT:
         others = [row.name for row in programs if _format_of(row) not in (FORMAT, "")]
-        faster = f"; for other devices there are {', '.join(others)}" if others else "; the module has no other program"
+        faster = (
+            f"; for other devices the module has {', '.join(others)}" if others else "; the module has no other program"
+        )
         yield f"the device interprets its code with NumPy{faster}"
 
 

@@ -229,7 +229,7 @@ class Future(Fence):
 
     def signal(self) -> None:
         """Raise `CallerError`: only the call reaches its future."""
-        raise CallerValueError(f"the future of a call of {self._name!r} is reached by the call, it cannot be signalled")
+        raise CallerValueError(f"the future of a call of {self._name!r} is signalled by the call alone")
 
     def cancel(self) -> bool:
         """End the call with `Cancelled`. False if it has ended. Its arrays of `out` may then have any content.

@@ -126,7 +126,7 @@ class Function:
                 operands: list[BufferView | None] = []
                 copied = 0
                 for x, (dtype, shape, elements, buffer, view, nbytes) in zip(arguments, inputs):  # noqa: B905
-                    if type(x) is _ndarray and x.dtype is dtype and x.shape == shape and elements is not None:
+                    if elements is not None and type(x) is _ndarray and x.dtype is dtype and x.shape == shape:
                         if buffer.submitted:
                             self._write(view, x)
                         else:

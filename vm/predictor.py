@@ -247,7 +247,7 @@ def load_on_device(module: ModuleSource, device: str | None, options: Mapping[st
         except (LoadError, DeviceError, HalError) as error:
             reasons.append(f"{info.id}: {error}")
     lines = "".join(f"\n  {reason}" for reason in reasons)
-    raise LoadError(f"no device but reference runs the module, which is used only if it is named:{lines}")
+    raise LoadError(f"only the device reference runs the module, and it is used only if it is named:{lines}")
 
 
 def _per_call(batched: bool | None) -> str:

@@ -10,6 +10,7 @@ to the caller: no limit of the device counts it.
 
 from __future__ import annotations
 
+import ctypes
 from math import prod
 from typing import Any
 
@@ -29,16 +30,15 @@ MAX_FREE = 2
 
 
 class _Piece:
-    """Memory for one call: a view for the program, the memory, and its `__array_interface__`, which takes NumPy longer
-    to make than an array from it.
+    """Memory for one call: a view for the program, and the memory as an object that is no array, because an array over
+    arrays keeps only the last of them alive.
     """
 
-    __slots__ = ("interface", "memory", "view")
+    __slots__ = ("memory", "view")
 
     def __init__(self, view: BufferView, memory: Array) -> None:
         self.view = view
-        self.memory = memory
-        self.interface: dict[str, Any] = memory.__array_interface__
+        self.memory = memoryview((ctypes.c_ubyte * memory.nbytes).from_buffer(memory.data))
 
 
 class ResultMemory:
@@ -64,7 +64,9 @@ class ResultMemory:
                 return None
             piece = _Piece(BufferView(buffer, self._dtype, self._shape), memory)
         self._lent.add(piece)
-        return piece.view, np.asarray(_Block(piece, self)).view(self._dtype.numpy).reshape(self._shape)
+        block = _Block(self._shape, self._dtype.numpy, piece.memory)
+        block.piece, block.owner = piece, self
+        return piece.view, block.view(np.ndarray)
 
     def give_back(self, piece: _Piece) -> None:
         """Return memory that nobody uses. For finalizers: each step is one of C (`set.discard`, `list.append`)."""
@@ -87,16 +89,15 @@ class ResultMemory:
         self._lent.clear()
 
 
-class _Block:
-    """The base of all arrays over a piece of memory: NumPy's and those of libraries that share them keep it alive."""
+class _Block(np.ndarray[Any, Any]):
+    """The base of all arrays over a piece of memory: NumPy's and those of libraries that share them keep it alive. An
+    array is made faster from it than from an object with an `__array_interface__`.
+    """
 
-    __slots__ = ("__array_interface__", "_memory", "_owner", "_piece")
-
-    def __init__(self, piece: _Piece, owner: ResultMemory) -> None:
-        self._memory = piece.memory  # the buffer of the view has it until it is released
-        self.__array_interface__ = piece.interface
-        self._piece = piece
-        self._owner = owner
+    __slots__ = ("owner", "piece")
+    piece: _Piece
+    owner: ResultMemory
 
     def __del__(self) -> None:
-        self._owner.give_back(self._piece)
+        if hasattr(self, "piece"):  # a slice of a block has none, and keeps the block alive
+            self.owner.give_back(self.piece)

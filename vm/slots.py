@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import sys
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +17,14 @@ from .interop import import_array
 
 #: most calls in a row with a new array each, after which arrays that could be imported if they were the same are copied
 MAX_NEW = 8
+#: where an array of NumPy in CPython has the address of its elements, and its flags: fields of `PyArrayObject_fields`
+#: behind the head of an object, with five pointers and the number of dimensions between them. `array.ctypes.data` and
+#: `array.flags` make objects of Python, which takes some us each.
+ADDRESS_AT, FLAGS_AT = object.__basicsize__, object.__basicsize__ + 6 * ctypes.sizeof(ctypes.c_void_p)
+#: whether the `id` of an object is its address
+IS_CPYTHON = sys.implementation.name == "cpython"
+#: the bit of the flags of an array whose elements lie in row-major order, one behind the other
+C_CONTIGUOUS = 1
 
 
 class Slot(NamedTuple):
@@ -47,6 +57,25 @@ class _Memory:
         self.__array_interface__ = array.__array_interface__
 
 
+class ArrayFields:
+    """The address and the flags of the array that was asked about last, without a reference to it."""
+
+    __slots__ = ("_address", "_flags", "_id")
+
+    def __init__(self) -> None:
+        self._id = 0
+
+    def address(self, array: Array) -> int:
+        """The address of the elements of an array; 0 if they are not in row-major order, one behind the other."""
+        if not IS_CPYTHON:
+            return array.ctypes.data if array.flags.c_contiguous else 0
+        if id(array) != self._id:
+            self._id = id(array)
+            self._address = ctypes.c_size_t.from_address(self._id + ADDRESS_AT)
+            self._flags = ctypes.c_int.from_address(self._id + FLAGS_AT)
+        return self._address.value if self._flags.value & C_CONTIGUOUS else 0
+
+
 class ImportSlot:
     """The view over the host memory that the last call passed for an argument, on a device that works on the host's
     memory. The next call with an array of the same memory imports nothing: an import takes 25 us.
@@ -59,31 +88,32 @@ class ImportSlot:
     asking once `MAX_NEW` calls in a row had new arrays (`is_hopeless`).
     """
 
-    __slots__ = ("_address", "_new", "_view")
+    __slots__ = ("_address", "_fields", "_new", "_view")
 
     def __init__(self) -> None:
         self._view: BufferView | None = None
+        self._fields = ArrayFields()
         self._address = 0
         self._new = 0
 
     def view_again(self, array: object) -> BufferView | None:
-        """The view, if it is that of this array, else None."""
+        """The view if it is over the memory of this array, with its shape and type; otherwise None."""
         view = self._view
-        if view is None or type(array) is not np.ndarray or array.ctypes.data != self._address:
+        if view is None or type(array) is not np.ndarray or self._fields.address(array) != self._address:
             return None
-        is_same = array.shape == view.shape and array.dtype == view.dtype.numpy and array.flags.c_contiguous
+        is_same = array.shape == view.shape and array.dtype == view.dtype.numpy
         return view if is_same and not view.buffer.submitted else None  # no call with it was interrupted
 
     def import_array(self, device: Device, array: Array, dtype: DType) -> BufferView | str:
         """As `interop.import_array`, for the calls that follow, too."""
         found = import_array(device, np.asarray(_Memory(array)), dtype)
         if isinstance(found, BufferView):
-            self._address, self._view = array.ctypes.data, found
+            self._address, self._view = self._fields.address(array), found
         return found
 
     def repeats(self, array: Array) -> bool:
         """Whether the array is where the one of the last call was; the next call compares with this one."""
-        before, self._address, self._view = self._address, array.ctypes.data, None
+        before, self._address, self._view = self._address, self._fields.address(array), None
         self._new = 0 if before == self._address else self._new + 1
         return before == self._address
 

@@ -20,7 +20,9 @@ def write_parameters(module: writer.Module, path: Path | None) -> writer.Module:
     values = _values(module)
     if path is None:
         if values:
-            raise CompileError(f"parameters {', '.join(values)} have values: --parameters=FILE says where they go")
+            raise CompileError(
+                f"parameters {', '.join(values)} have values, and no file to write them to: --parameters=FILE"
+            )
         return module
     digest = write_file(path, values)
     if not values:

@@ -49,14 +49,14 @@ class Style:
 
 #: where the constants of a program in C are
 WEIGHTS: Final = {
-    "array": "in NAME.c, as an array",
-    "file": "in NAME.weights, which the app maps or reads and gives to init",
+    "array": "as an array in NAME.c",
+    "file": "in NAME.weights, which the app maps or reads, and passes to init",
 }
 
 #: the limits of devices for which a program that calls Vulkan is written
 LIMITS: Final = {
-    "usual": "those of usual devices: as many buffers in a dispatch as the program has, at most 17",
-    "least": "those that every device has: 4 buffers in a dispatch, 128 MiB of each",
+    "usual": "as many buffers in a dispatch as the program has, at most 17",
+    "least": "4 buffers of 128 MiB in a dispatch, which every device has",
 }
 
 #: the kinds of device that kernels of a program that calls Vulkan are shaped for
@@ -65,16 +65,16 @@ DEVICES: Final = {"best": "that of the first program", **MACHINES}
 STYLES: Final[dict[str, Style]] = {
     row.name: row
     for row in (
-        Style("c", "C99 without a runtime: NAME.h and NAME.c", "c.generate", ("cpu",), {"weights": WEIGHTS}),
+        Style("c", "C99 without a runtime (NAME.h and NAME.c)", "c.generate", ("cpu",), {"weights": WEIGHTS}),
         Style(
             "vulkan",
-            "C99 that calls Vulkan: NAME.h and NAME.c",
+            "C99 that calls Vulkan (NAME.h and NAME.c)",
             "vulkan.generate",
             ("spirv",),
             {"weights": WEIGHTS, "limits": LIMITS, "machine": DEVICES},
         ),
         Style(
-            "hal", "Python that calls the HAL and no VM: NAME.py and files", "hal.generate", tuple(PROFILES), {}, True
+            "hal", "Python that calls the HAL and no VM (NAME.py and files)", "hal.generate", tuple(PROFILES), {}, True
         ),
     )
 }

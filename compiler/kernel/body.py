@@ -38,8 +38,8 @@ from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Transp
 
 #: dimensions of iteration domains
 DIMENSIONS: Final[dict[str, str]] = {
-    "e": "elements of the results in the order of memory, all parallel dimensions as one",
-    "t": "elements along the axis of elementwise results along which an operand has neighbours, if it is not the last",
+    "e": "elements of the results in the order of memory: all parallel dimensions as one",
+    "t": "elements of elementwise results along an axis that is contiguous in an operand, but not their last",
     "b": "batches of a dot, parallel",
     "m": "rows of the result of a dot, or rows of a body of kind `rows`, parallel",
     "n": "columns of the result of a dot, parallel",

@@ -128,7 +128,7 @@ def choose(body: Body, machine: Machine) -> Choice:
 
 
 def encoded_run(task: Task) -> Schedule | None:
-    """An invocation computes a row of a tile of an encoded result, and finds its position by one division."""
+    """An invocation computes a row of a tile of an encoded result, so that it divides once to find its position."""
     body = task.body
     if body.hero is not None or len(body.outputs) != 1:
         return None
@@ -206,7 +206,7 @@ def _halved(tile: tuple[int, int]) -> tuple[int, int]:
 
 
 def tiled_dot(task: Task) -> Schedule | None:
-    """An invocation computes a tile of results of a dot, so that a loaded element is a factor of several products."""
+    """An invocation computes a tile of results of a dot, so that each loaded element is used in several products."""
     if task.tile is None:
         return None
     shares = min(task.tile) > 1 and prod(task.tile) >= MIN_SHARING_TILE
@@ -231,7 +231,7 @@ def _tiled(task: Task, assumed: dict[str, int], *more: Step) -> Schedule:
 
 
 def shared_reduction(task: Task) -> Schedule | None:
-    """A workgroup computes one element, or neighbours, if reductions are few and long, or long for one invocation."""
+    """A workgroup computes one element or neighbours, if reductions are few and long, or too long for an invocation."""
     body, machine = task.body, task.machine
     if body.hero is None or not body.has_one_size or task.for_small:
         return None

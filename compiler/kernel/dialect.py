@@ -121,7 +121,7 @@ class LoadLanes(Operation):
 
 
 class LoadBytes(Operation):
-    """Four neighbouring bytes of a binding, from the element at the index on, as a word, lowest first; or a vector."""
+    """Four neighbouring bytes of a binding from the index on, as a word, lowest first; or a vector of such words."""
 
     name = "kernel.load_bytes"
     binding = operand(BINDING)
@@ -144,7 +144,7 @@ class LoadVector(LoadLanes):
 
 
 class Vector(Operation):
-    """A vector of these scalars, a lane each."""
+    """The vector whose lanes are the operands."""
 
     name = "kernel.vector"
     values = operands(is_scalar)
@@ -177,7 +177,7 @@ class _OnFloats(Operation):
 
 
 class MultiplyAdd(_OnFloats):
-    """x * y + z of floats, or lane by lane of vectors; rounded once if the instruction set can, else twice."""
+    """x * y + z of floats, also lane by lane; rounded once if the instruction set can do so, else twice."""
 
     name = "kernel.multiply_add"
     x = operand(is_carried)
@@ -188,7 +188,7 @@ class MultiplyAdd(_OnFloats):
 
 
 class Scale(_OnFloats):
-    """x * 2^exponent of floats of which the exponent is integral, rounded once."""
+    """x * 2^exponent of floats, rounded once; the exponent is a float with an integral value."""
 
     name = "kernel.scale"
     x = operand(is_scalar)
@@ -198,7 +198,7 @@ class Scale(_OnFloats):
 
 
 class Everywhere(Operation):
-    """Whether a condition holds in all invocations that run together, so that their code may rely on it."""
+    """True if the condition holds in all invocations that run together, as lanes of vectors."""
 
     name = "kernel.everywhere"
     condition = operand(is_condition)
@@ -207,7 +207,7 @@ class Everywhere(Operation):
 
 
 class ByteOffset(Operation):
-    """What the instruction set adds to each byte of x in `kernel.multiply_add_bytes`, in four bytes: 128s or zeros."""
+    """Four bytes that code adds to x before `kernel.multiply_add_bytes`: 128s or zeros, by the instruction set."""
 
     name = "kernel.byte_offset"
     output = result(is_word)
@@ -215,7 +215,7 @@ class ByteOffset(Operation):
 
 
 class MultiplyAddBytes(Operation):
-    """z and the sum of x * y of four bytes, lane by lane; y is signed, x unsigned if `kernel.byte_offset` is not 0."""
+    """z + the sum of the 4 products of bytes of x and y, by lane; y is signed, x unsigned unless `byte_offset` is 0."""
 
     name = "kernel.multiply_add_bytes"
     x = operand(is_vector)
@@ -233,14 +233,14 @@ class MultiplyAddBytes(Operation):
 
 
 class MultiplyAddPairs(MultiplyAddBytes):
-    """z + x * y of the upper, + of the lower halves of words, bf16, each sum rounded; subnormal numbers are zeros."""
+    """z + x * y of the upper, then of the lower halves of words, as bf16; each sum is rounded; subnormals are zeros."""
 
     name = "kernel.multiply_add_pairs"
     element = "f32"
 
 
 class HasPairProducts(Operation):
-    """Whether the instruction set has `kernel.multiply_add_pairs`; only code on this condition contains it."""
+    """True if the instruction set has `kernel.multiply_add_pairs`; only branches on this condition may contain it."""
 
     name = "kernel.has_pair_products"
     output = result(is_condition)
@@ -248,7 +248,7 @@ class HasPairProducts(Operation):
 
 
 class PrefersPanels(Operation):
-    """Whether processors of the instruction set read the columns of a product of few rows faster from a copy."""
+    """True if processors of the instruction set compute a dot of few rows faster from a copy of its columns."""
 
     name = "kernel.prefers_panels"
     output = result(is_condition)
@@ -256,7 +256,7 @@ class PrefersPanels(Operation):
 
 
 class Transpose(Operation):
-    """Lane `i` of vector `j` of the results is lane `j` of vector `i` of as many vectors as they have lanes."""
+    """Transposes n vectors of n lanes: lane `i` of result `j` is lane `j` of operand `i`."""
 
     name = "kernel.transpose"
     vectors = operands(is_vector)
@@ -292,7 +292,7 @@ class StoreVector(Operation):
 
 
 class StoreBits(Operation):
-    """Sets the masked bits of a word of a binding; other invocations may set others. The value has no other ones."""
+    """Atomically sets the masked bits of a word of a binding. Bits of the value outside of the mask are zero."""
 
     name = "kernel.store_bits"
     value = operand(is_word)
@@ -302,7 +302,7 @@ class StoreBits(Operation):
 
 
 class Shared(Operation):
-    """An array that the invocations of a workgroup share, of undefined content; stands directly in the entry."""
+    """An array that the invocations of a workgroup share, undefined at first; not in loops or branches."""
 
     name = "kernel.shared"
     output = result(is_shared)
@@ -361,7 +361,7 @@ class StoreSharedLanes(_SharedAccess):
 
 
 class Prefetch(Operation):
-    """Caches may take the line with an element of `size` bytes, which is needed soon; the element need not exist."""
+    """A hint that an element of `size` bytes is needed soon. The address may lie outside of the binding."""
 
     name = "kernel.prefetch"
     binding = operand(BINDING)
@@ -370,13 +370,13 @@ class Prefetch(Operation):
 
 
 class Barrier(Operation):
-    """No invocation of the workgroup passes before all came here, as all or none do; shared writes are then seen."""
+    """Waits until all invocations of the workgroup are here; all or none come. Earlier shared writes are visible."""
 
     name = "kernel.barrier"
 
 
 class For(Operation):
-    """For i = lower; i < upper; i += step: the region, on i and the carried values, yields their next values."""
+    """For i = lower, lower + step, ... below upper: the region takes i and carried values, and yields their next."""
 
     name = "kernel.for"
     lower = operand(is_index)
@@ -400,7 +400,7 @@ class For(Operation):
 
 
 class While(Operation):
-    """While the condition, first `start`, is true, at most `most` times: the region, which yields the next one."""
+    """Runs the region while a condition holds, at most `most` times; `start` is the first, it yields the next."""
 
     name = "kernel.while"
     most = operand(is_word)
@@ -413,7 +413,7 @@ class While(Operation):
 
 
 class If(Operation):
-    """The first region's values where the condition is true, else the second's; only that one runs."""
+    """Runs the first region if the condition is true, otherwise the second. Results are the values that it yields."""
 
     name = "kernel.if"
     condition = operand(is_condition)
@@ -428,7 +428,7 @@ class If(Operation):
 
 
 class Yield(Operation):
-    """Ends a region with its values."""
+    """Ends a region and gives its results."""
 
     name = "kernel.yield"
     values = operands(is_carried)

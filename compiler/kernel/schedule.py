@@ -3,9 +3,9 @@
     #kernel.schedule<[tile(m, 8), tile(n, 16), bind(grid, invocation, 32), vectorize(n, 16), guard(n, shift)]>
 
 A schedule is a list of steps, each a row of `STEPS`, about dimensions of the body (`body.DIMENSIONS`), its operands, or
-the grid. The grid has a place for each tile of the parallel dimensions, in row-major order. Each schedule has exactly
-one text: there is at most one step per row and dimension, and steps stand in the order of the table, those of one row
-in the order of the names of their dimensions. `legality.py` decides whether a schedule fits a body; `emit.py` lowers a
+the grid. The grid has a position for each tile of the parallel dimensions, in row-major order. Each schedule has
+exactly one text: a name occurs at most once per dimension, and steps have the order of the table, those of one name the
+order of the names of their dimensions. `legality.py` decides whether a schedule fits a body; `emit.py` lowers a
 body by its schedule.
 """
 
@@ -23,46 +23,46 @@ from orchestrion.compiler.ir.attributes import DialectAttr
 ATTRIBUTE: Final = "kernel.schedule"
 #: step -> (text form of its arguments, meaning). A form without a count has a count of 0
 STEPS: Final[dict[str, tuple[str, str]]] = {
-    "library": ("{dim}, {count}", "a library kernel, which is no loop nest; `count` is its workgroup size"),
+    "library": ("{dim}, {count}", "a library kernel, which has a fixed algorithm; `count` is its workgroup size"),
     "specialize": ("{dim}, ..{count}", "the kernel runs dispatches whose extent is at most `count`"),
     "assume": ("{dim}, {count}..", "every dispatch of the kernel has an extent of at least `count`"),
     "tile": ("{dim}, {count}", "an invocation computes `count` neighbours along a dimension"),
-    "reorder": ("{dim}, {how}", "dimension `how` of the grid counts faster than `dim`"),
-    "bind": ("{dim}, {how}, {count}", "the grid: who takes a place; else: how many invocations share a dimension"),
+    "reorder": ("{dim}, {how}", "consecutive positions of the grid differ in dimension `how` first, not in `dim`"),
+    "bind": ("{dim}, {how}, {count}", "`grid`: what computes a position; other `dim`: how it is divided"),
     "vectorize": ("{dim}, {count}", "neighbours along a dimension are computed in vectors of `count` lanes"),
     "unroll": (
         "{dim}, {count}",
-        "an iteration of the innermost loop takes `count` elements, if that divides its extent",
+        "an iteration of the innermost loop computes `count` elements, if that divides its extent",
     ),
-    "reduce": ("{dim}, {how}, {count}", "`count` invocations share a reduction and combine their parts in a tree"),
-    "stage": ("{dim}, {how}, {count}", "where elements stay between load and use"),
-    "guard": ("{dim}, {how}", "how tiles end at an edge, if the extent is no multiple of the tile"),
+    "reduce": ("{dim}, {how}, {count}", "`count` invocations share a reduction"),
+    "stage": ("{dim}, {how}, {count}", "where elements of an operand or dimension are kept between load and use"),
+    "guard": ("{dim}, {how}", "how the last tile is computed, if the extent is no multiple of the tile"),
 }
 #: step -> value of `{how}` -> meaning
 WAYS: Final[dict[str, dict[str, str]]] = {
-    "reorder": {"m": "rows count faster"},
+    "reorder": {"m": "neighbouring positions differ in their rows"},
     "bind": {
-        "invocation": "an invocation takes a place, in workgroups of `count`",
-        "workgroup": "a workgroup takes a place",
-        "local": "`count` invocations of a workgroup share the dimension; their tiles interleave",
+        "invocation": "one invocation computes a position, in workgroups of `count`",
+        "workgroup": "one workgroup computes a position",
+        "local": "`count` invocations of a workgroup divide the dimension; their tiles interleave",
     },
     "reduce": {"tree": "every invocation reduces a part, and a tree in shared memory combines the parts"},
     "stage": {
         "register": "in registers; each invocation keeps its share of a row",
-        "shared": "in shared memory, in slices of `count` places along the reduction",
-        "panel": "in shared memory, as vectors; `out`: the sums, which add slices of up to `count` elements",
-        "stream": "`out`: sums in shared memory, to which passes along whole rows of memory add `count` products each",
-        "lanes": "`out`: sums in vectors of neighbours along the reduction, of which the lanes are added at the end",
-        "rows": "in shared memory, as rows of scores that become weights, of which a dot adds slices of up to `count`",
-        "bytes": "in shared memory, as words of four bytes; `out`: sums of i32, in slices of up to `count` elements",
-        "pairs": "in shared memory, as words of two bf16; `out`: sums of f32, in slices of up to `count` elements",
-        "windows": "in shared memory, as a ring of rows of an image; `out`: a workgroup computes `count` rows",
-        "winograd": "in shared memory, as factors of squares of 2 x 2 results, in slices of `count` channels",
+        "shared": "in shared memory, in slices of `count` elements along the reduction",
+        "panel": "in shared memory, as vectors; `out`: sums over slices of up to `count` elements",
+        "stream": "`out`: sums in shared memory; each pass along whole rows of memory adds `count` products to them",
+        "lanes": "`out`: sums in vectors of neighbours along the reduction; the lanes are added at the end",
+        "rows": "in shared memory, as rows of attention scores; the second dot reads slices of up to `count`",
+        "bytes": "in shared memory, as words of four bytes; `out`: sums of i32, over slices of up to `count` elements",
+        "pairs": "in shared memory, as words of two bf16; `out`: sums of f32, over slices of up to `count` elements",
+        "windows": "in shared memory, as a ring buffer of rows of an image; `out`: a workgroup computes `count` rows",
+        "winograd": "in shared memory, as Winograd transforms for 2 x 2 results, in slices of `count` channels",
     },
     "guard": {
-        "shift": "the last tile is moved back, so that it ends at the edge",
-        "clamp": "places beyond the edge are computed as the last place",
-        "pad": "places beyond the edge read the padding of the layout",
+        "shift": "the last tile is moved back, so that it ends at the edge; it overlaps the tile before it",
+        "clamp": "the last tile computes the last element again for each element beyond the edge",
+        "pad": "the last tile reads the padding of the layout beyond the edge",
     },
 }
 _STEP: Final = re.compile(r"([a-z]+)\(([^()]*)\)")
@@ -134,7 +134,7 @@ class Schedule:
         return step.count if step is not None and step.how == "local" else 1
 
     def block(self, dim: str) -> int:
-        """Places along a dimension that a workgroup computes, if its invocations divide the dimension."""
+        """Elements along a dimension that a workgroup computes, if its invocations divide the dimension."""
         return self.count("tile", dim) * self.local(dim)
 
     @property
@@ -149,7 +149,7 @@ class Schedule:
 
     @property
     def by_workgroups(self) -> bool:
-        """Whether a workgroup takes a place of the grid; else an invocation does."""
+        """Whether a workgroup computes a position of the grid; otherwise an invocation does."""
         step = self.find("bind", "grid")
         return step is not None and step.how == "workgroup"
 

@@ -159,7 +159,7 @@ def _type(type: Type) -> Iterator[str]:
             yield f"rank {type.rank}, tensors have {MAX_RANK} axes at the most"
         return
     if not isinstance(type, TensorType):
-        what = "; a token orders effects, and nothing here has any" if is_token(type) else ""
+        what = "; tokens, which order side effects, are not supported" if is_token(type) else ""
         yield f"values must be tensors{what}"
         return
     if str(type.element) not in BY_NAME:

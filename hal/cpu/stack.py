@@ -40,7 +40,7 @@ class _Stacks(threading.local):
 
 
 def needed(used: int) -> int:
-    """The bytes that a stack must have left for entries that use so many; 0 if every stack has them."""
+    """Bytes that the stack must have left for entries that use `used` bytes; 0 if every stack has enough."""
     return used + RESERVE if used > SMALL else 0
 
 

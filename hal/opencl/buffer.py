@@ -244,7 +244,7 @@ def _root(memory: Any) -> tuple[cl.Buffer, int]:
     ) as error:  # for a buffer over shared memory Intel's runtime names an object that it takes from nobody
         if memory.offset:
             raise InvalidArgument(
-                "the buffer is a sub-buffer of one that the driver does not name: give that"
+                "the buffer is a sub-buffer, and the driver does not name its parent: import the parent"
             ) from error
         return memory, 0
     if parent is None:

@@ -180,10 +180,10 @@ def _expired(key: TrustedKey, now: float) -> str:
 def _uncovered(subject: Subject, scopes: frozenset[str], covered: set[Part]) -> Iterable[str]:
     missing = [words for scope, words in _SCOPE_WORDS.items() if scope in subject.needs - scopes]
     if missing:
-        yield f"no signer that counts answers for {' and '.join(missing)}"
+        yield f"no accepted signature for {' and '.join(missing)}"
     names = [row.name for row in subject.parts if row not in covered]
     if names:
-        yield f"no signer that counts covers {_listed(names)}"
+        yield f"no accepted signature covers {_listed(names)}"
 
 
 def _rollback(policy: TrustPolicy, subject: Subject) -> Iterable[str]:

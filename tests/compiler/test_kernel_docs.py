@@ -59,7 +59,7 @@ def patterns() -> Iterator[str]:
 TABLES = {
     "`BLESS=1 pytest tests/compiler/test_kernel_docs.py` writes the tables of this section.": steps,
     "Dimensions:": dimensions,
-    "`kernel/choose.py` chooses: the first pattern that a body fits on a machine makes its schedule.": patterns,
+    "`kernel/choose.py` chooses the schedule: the first pattern of this table that fits body and machine.": patterns,
 }
 
 

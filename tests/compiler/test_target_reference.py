@@ -326,7 +326,7 @@ def test_the_text_of_a_library_call_gives_the_same_bytes():
 def test_the_verifier_finds_what_is_wrong_with_a_library_call():
     text = str(lowered(*LIBRARY_CALL).parent_op)
     for old, new, message in (
-        ("blas.gemm", "gemm", "'gemm' is no name of a library function"),
+        ("blas.gemm", "gemm", "'gemm' is not the name of a library function"),
         ("2.000000e+00 : f64", "[1 : i64]", "[1 : i64] is not supported; supported are bool, int"),
         ("array<i64: 1, 2>", "9223372036854775808 : ui64", "9223372036854775808 does not fit 64 bits"),
     ):

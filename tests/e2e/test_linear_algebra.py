@@ -164,7 +164,7 @@ def test_matrices_that_are_not_finite(name: str, value: float) -> None:
 
 def test_what_has_no_row_is_refused_by_its_name() -> None:
     a = jax.ShapeDtypeStruct((4, 4), np.float32)
-    with pytest.raises(compiler.CompileError, match="'lapack_sormlq_ffi' is no name of a library function"):
+    with pytest.raises(compiler.CompileError, match="'lapack_sormlq_ffi' is not the name of a library function"):
         compiler.compile(jax.jit(jax.ffi.ffi_call("lapack_sormlq_ffi", a)).lower(a), targets=("reference",))
 
 

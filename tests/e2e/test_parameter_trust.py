@@ -114,7 +114,7 @@ def test_a_key_for_code_does_not_answer_for_weights(module: Path, tmp_path: Path
     other = sign(saved(tmp_path / "other.safetensors", table=TABLE * 2), weights, "params")
     publisher = TrustedKey("publisher", key.public)
     code_only = TrustedKey("trainer", weights.public, frozenset(("code",)))
-    refused(module, TrustPolicy((publisher, code_only)), "no signer that counts answers for weights", parameters=other)
+    refused(module, TrustPolicy((publisher, code_only)), "no accepted signature for weights", parameters=other)
     trainer = TrustedKey("trainer", weights.public, frozenset(("weights",)))
     program = vm.load(module, policy=TrustPolicy((publisher, trainer)), parameters=other)
     assert np.array_equal(program.main(X), X + TABLE * 2)

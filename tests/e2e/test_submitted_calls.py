@@ -155,7 +155,7 @@ def test_signal(program: vm.Program) -> None:
     with pytest.raises(WaitFailed, match="what the call waited for failed: the call was cancelled") as caught:
         after.result(30)
     assert isinstance(caught.value.__cause__, Cancelled)
-    with pytest.raises(CallerError, match="it cannot be signalled"):
+    with pytest.raises(CallerError, match="is signalled by the call alone"):
         after.signal()
 
 

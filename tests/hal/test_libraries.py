@@ -57,8 +57,8 @@ def test_a_name_is_registered_once() -> None:
 @pytest.mark.parametrize(
     ("library", "functions", "message"),
     [
-        ("a b", {"f": nothing}, "'a b.f' is no name of a library function, which is like library.function"),
-        ("a", {"f.g": nothing}, "'a.f.g' is no name of a library function"),
+        ("a b", {"f": nothing}, "'a b.f' is not the name of a library function (LIBRARY.FUNCTION)"),
+        ("a", {"f.g": nothing}, "'a.f.g' is not the name of a library function"),
         ("a", {"f": 3}, "a.f is int, expected a function"),
         ("a", [nothing], "the functions of library a must be a mapping, are list"),
     ],

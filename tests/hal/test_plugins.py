@@ -348,7 +348,7 @@ def test_machines_of_other_packages(folder: PluginFolder) -> None:
     assert rows.programs[0].executables != Compilation(targets=("spirv",)).rows(example("mlp")).programs[0].executables
     with pytest.raises(CompileError, match="machine acme-gpu has no row for target opencl"):
         Compilation(targets=("spirv", "opencl"), machines=("acme-gpu",))
-    with pytest.raises(CompileError, match="devices cannot choose"):
+    with pytest.raises(CompileError, match="devices cannot choose between several"):
         Compilation(targets=("spirv",), machines=("acme-gpu", "cpu"))
     with pytest.raises(CompileError, match="no machine is called npu; there are cpu, gpu, mcu, acme-gpu"):
         Compilation(targets=("spirv",), machines=("npu",))

@@ -204,7 +204,7 @@ def test_limits_of_recordings(device: Device, spirv_assembler: Assembler) -> Non
         commands.dispatch(made, 0, (1, 1, 1), [(buffer, 16, 4)])
     with pytest.raises(HalError, match="binding 0: 134217732 bytes, the device's limit is 134217728"):
         commands.dispatch(made, 0, (1, 1, 1), [(buffer, 0, (128 << 20) + 4)])
-    with pytest.raises(HalError, match=f"281474976710656 workgroups exceed the device's {65_535**3}"):
+    with pytest.raises(HalError, match=f"281474976710656 workgroups exceed the device's limit of {65_535**3}"):
         commands.dispatch(made, 0, (65_536**3, 1, 1), [(buffer, 0, 4)])
     for thing in (commands, buffer, made):
         thing.release()

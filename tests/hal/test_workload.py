@@ -54,7 +54,7 @@ def test_folded(groups: Grid, folded: Grid) -> None:
 
 
 def test_refused() -> None:
-    with pytest.raises(Unsupported, match="1000 workgroups exceed the device's 512"):
+    with pytest.raises(Unsupported, match="1000 workgroups exceed the device's limit of 512"):
         fold((1000, 1, 1), (8, 8, 8))
     with pytest.raises(InvalidArgument, match=r"workload \(-1, 1, 1\)"):
         divide((-1, 1, 1), (1, 1, 1))

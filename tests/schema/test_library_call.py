@@ -68,7 +68,7 @@ def test_names(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["", "gemm", "a.b.c", ".b", "a.", "a b.c", "a.b\n", "1a.b", "é.b", "a.b()", "../a.b"])
 def test_names_that_are_none(name: str) -> None:
-    assert name_problem(name) == f"{name!r} is no name of a library function, which is like library.function"
+    assert name_problem(name) == f"{name!r} is not the name of a library function (LIBRARY.FUNCTION)"
 
 
 def test_long_names() -> None:

@@ -67,7 +67,7 @@ def test_why_signatures_do_not_count(pair: list[keys.PrivateKey]) -> None:
     """One module for each reason. The same module passes where the reason does not hold."""
     one, two = pair
     good = signed(SUBJECT, one)
-    nobody = "no signer that counts answers for code and weights"
+    nobody = "no accepted signature for code and weights"
     assert refusal(policy_of(one), SUBJECT, []) == f"it is not signed; {nobody}"
     empty = encode(SignatureSet("module", DIGEST, ()))
     assert refusal(policy_of(one), SUBJECT, [empty]) == f"it is not signed; {nobody}"
@@ -166,17 +166,17 @@ def test_scopes_of_several_signers(pair: list[keys.PrivateKey]) -> None:
     assert policy.check(SUBJECT, [signed(SUBJECT, one, two)], NEW_YEAR).scopes == BOTH
     assert policy.check(SUBJECT, [signed(SUBJECT, one), signed(SUBJECT, two)], NEW_YEAR).scopes == BOTH
     assert policy.check(SUBJECT._replace(needs=CODE), [signed(SUBJECT, one)], NEW_YEAR).scopes == CODE
-    assert refusal(policy, SUBJECT, [signed(SUBJECT, one)]) == "no signer that counts answers for weights"
-    assert refusal(policy, SUBJECT, [signed(SUBJECT, two)]) == "no signer that counts answers for code"
+    assert refusal(policy, SUBJECT, [signed(SUBJECT, one)]) == "no accepted signature for weights"
+    assert refusal(policy, SUBJECT, [signed(SUBJECT, two)]) == "no accepted signature for code"
     revoked = parse((coder + trainer + "revoked = true").encode())
-    text = "trainer: the key is revoked; no signer that counts answers for weights"
+    text = "trainer: the key is revoked; no accepted signature for weights"
     assert refusal(revoked, SUBJECT, [signed(SUBJECT, one, two)]) == text
 
 
 def test_native_code_is_not_in_the_default(pair: list[keys.PrivateKey]) -> None:
     subject = SUBJECT._replace(needs=ALL)
     sets = [signed(subject, pair[0])]
-    assert refusal(policy_of(pair[0]), subject, sets) == "no signer that counts answers for native code"
+    assert refusal(policy_of(pair[0]), subject, sets) == "no accepted signature for native code"
     policy_of(pair[0], 'scopes = ["code", "weights", "native"]').check(subject, sets, NEW_YEAR)
 
 
@@ -215,8 +215,8 @@ def test_parts(pair: list[keys.PrivateKey]) -> None:
     policy.check(whole, [signed(whole, one)], NEW_YEAR)
     first, second = signed(SUBJECT, one, parts=(notes,)), signed(SUBJECT, two, parts=(card,))
     policy.check(whole, [first, second], NEW_YEAR)
-    assert refusal(policy, whole, [first]) == "no signer that counts covers card"
-    assert refusal(policy, whole, [signed(SUBJECT, one)]) == "no signer that counts covers card, notes"
+    assert refusal(policy, whole, [first]) == "no accepted signature covers card"
+    assert refusal(policy, whole, [signed(SUBJECT, one)]) == "no accepted signature covers card, notes"
     changed = whole._replace(parts=(card, Part("notes", b"\3" * 32)))
     assert refusal(policy, changed, [signed(whole, one)]).startswith("one: it signed notes, which is not in this file")
     assert refusal(policy, SUBJECT, [signed(whole, one)]).startswith("one: it signed card, notes, which is not in")
@@ -243,7 +243,7 @@ def test_a_refusal_is_no_longer_than_it_must_be(pair: list[keys.PrivateKey]) -> 
     parts = tuple(Part(f"s{number}", bytes(32)) for number in range(10_000))
     rows = tuple(Signature(1, bytes([number]) * 32, (), bytes(64)) for number in range(64))
     text = refusal(policy_of(pair[0]), SUBJECT._replace(parts=parts), [encode(SignatureSet("module", DIGEST, rows))])
-    assert "s0, s1, s2, " in text and text.endswith(", 9980 more") and "; 44 more; no signer" in text
+    assert "s0, s1, s2, " in text and text.endswith(", 9980 more") and "; 44 more; no accepted signature" in text
     assert len(text) < 2000
 
 

@@ -108,7 +108,7 @@ BAD = [
     (
         "vm-compile",
         "x.mlir --compile-to=flow --schedules=f",
-        "--schedules are for phase hl_seq, and --compile-to stops",
+        "--schedules needs phase hl_seq: --compile-to=flow stops before it",
     ),
     ("vm-tune", "x.mlir", "--device is missing; vm-tune --help shows the arguments"),
     ("vm-tune", "x.mlir --device=vulkan --budget=0", "--budget: expected seconds above 0, got '0'"),

@@ -288,7 +288,7 @@ def test_workers_do_not_fall_back_to_the_reference_device(
     monkeypatch.setattr(batch, "start_workers", lambda options, setup: InlineWorkers(setup))
     assert batch.main(arguments) == 1
     said = capsys.readouterr().err
-    assert "no device but reference runs the module" in said and "opencl: pyopencl is not there" in said
+    assert "only the device reference runs the module" in said and "opencl: pyopencl is not there" in said
     assert not Path("out/run.json").exists()
 
 

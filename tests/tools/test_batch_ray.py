@@ -55,7 +55,7 @@ def test_a_killed_worker_is_replaced(
     arguments = [str(modules / "dynamic.fb"), "--input=in.npz", "--output=out", "--ray=local", "--workers=2"]
     assert batch.main(arguments) == 1
     said = capsys.readouterr().err
-    assert "no device but reference runs the module, which is used only if it is named" in said
+    assert "only the device reference runs the module, and it is used only if it is named" in said
     assert not Path("out/run.json").exists()
     monkeypatch.setattr(batch, "start_workers", lambda options, setup: OneIsKilled(setup, options.ray))
     monkeypatch.setattr(ray_workers, "_NOTE_SECONDS", 0.01)

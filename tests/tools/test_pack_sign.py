@@ -83,7 +83,7 @@ def test_a_thinned_module_is_signed(files: tuple[keys.PrivateKey, ...], pack: Pa
     file = open_bytes((tmp_path / "s.fb").read_bytes())
     assert file.spans[0] == (0, 0) and not file.complete
     done = pack("verify", "s.fb", "--key=a.pub.pem")
-    assert f"whole but for 1 of its {len(file.spans)} segments, taken out, signed by a.pub.pem" in done.stdout
+    assert f"every byte is intact, 1 of {len(file.spans)} segments taken out, signed by a.pub.pem" in done.stdout
 
 
 def test_files_that_are_no_modules(files: tuple[keys.PrivateKey, ...], pack: Pack, tmp_path: Path) -> None:

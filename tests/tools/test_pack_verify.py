@@ -142,12 +142,12 @@ def test_what_passes(files: keys.PrivateKey, key: keys.PrivateKey, pack: Pack, t
     ):
         done = pack("verify", *arguments)
         assert (done.returncode, done.stderr) == (0, "")
-        assert done.stdout == f"{arguments[0]}: whole, signed by {name}\n"
+        assert done.stdout == f"{arguments[0]}: every byte is intact, signed by {name}\n"
 
 
 def test_what_is_refused(files: keys.PrivateKey, key: keys.PrivateKey, pack: Pack, tmp_path: Path) -> None:
     """Status 1 and one line for each kind of failure."""
-    no_signer = "is not trusted: it is not signed; no signer that counts answers for code"
+    no_signer = "is not trusted: it is not signed; no accepted signature for code"
     refused(pack("verify", "m.fb", "--key=a.pub.pem"), 1, no_signer)
     unknown = f"key {key.public.short_id} is not in the keys file"
     refused(pack("verify", "s.fb", "--key=b.pub.pem"), 1, unknown)
@@ -156,7 +156,7 @@ def test_what_is_refused(files: keys.PrivateKey, key: keys.PrivateKey, pack: Pac
         ("revoked = true", "", "publisher: the key is revoked"),
         ("not-after = 2020-01-01", "", "publisher: the key expired at 2020-01-02 00:00 UTC"),
         ("not-before = 2999-01-01", "", "publisher: the key is not valid before 2999-01-01 00:00 UTC"),
-        ('scopes = ["weights"]', "", "no signer that counts answers for code"),
+        ('scopes = ["weights"]', "", "no accepted signature for code"),
         ('models = ["m"]', "", "publisher: the key may not sign a module without model.name"),
         ("", "[minimum-version]\nm = 1", "it has no model.name, and the keys file demands versions"),
         ("revoked = true", '[policy]\nmode = "off"', "publisher: the key is revoked"),
@@ -188,7 +188,7 @@ def test_signatures_that_are_wrong(files: keys.PrivateKey, key: keys.PrivateKey,
 def test_unsigned_parts(files: keys.PrivateKey, key: keys.PrivateKey, pack: Pack, tmp_path: Path) -> None:
     attachments = open_bytes((tmp_path / "s.fb").read_bytes()).attachments
     (tmp_path / "s.fb").write_bytes(rebuilt(code_module(), attachments, [Section("notes", b"more")]))
-    refused(pack("verify", "s.fb", "--key=a.pub.pem"), 1, "no signer that counts covers notes")
+    refused(pack("verify", "s.fb", "--key=a.pub.pem"), 1, "no accepted signature covers notes")
 
 
 def test_other_files(files: keys.PrivateKey, key: keys.PrivateKey, pack: Pack, tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ def test_other_files(files: keys.PrivateKey, key: keys.PrivateKey, pack: Pack, t
     assert pack("sign", "w.safetensors", "--key=a.pem", "--detached=w.safetensors.sig").returncode == 0
     assert pack("verify", "w.safetensors", "--key=a.pub.pem").stdout == "w.safetensors: signed by a.pub.pem\n"
     keys_file(tmp_path / "keys.toml", key, 'scopes = ["code"]')
-    refused(pack("verify", "w.safetensors", "--policy=keys.toml"), 1, "no signer that counts answers for weights")
+    refused(pack("verify", "w.safetensors", "--policy=keys.toml"), 1, "no accepted signature for weights")
     refused(pack("verify", "w.safetensors", "--key=a.pub.pem", "--detached=s.sig"), 1, "has the signatures of one")
     options = Namespace(file=str(path), key=[str(tmp_path / "a.pub.pem")], policy=None, detached=None)
     for at in range(len(data)):

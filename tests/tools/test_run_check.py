@@ -245,7 +245,7 @@ def test_a_manifest_answers_under_a_policy_as_its_module_does(
     everything = 'scopes = ["code", "weights", "native"]\n'
     cases = {
         "": "is not in the keys file",
-        key: "no signer that counts answers for native code",
+        key: "no accepted signature for native code",
         key + everything: "",
         key + everything + "revoked = true\n": "the key is revoked",
         key + everything + "not-after = 2020-01-01\n": "the key expired",

@@ -106,11 +106,11 @@ def test_a_transposed_product() -> None:
 @pytest.mark.parametrize(
     ("a", "b", "metadata", "message"),
     [
-        (whole(2, 4, 5), whole(3, 6, 3), {}, "lora_B of 6x3xf32 times lora_A of 4x5xf32 is not of its shape"),
-        (whole(2, 4, 6), whole(3, 6, 4), {}, "is not of its shape"),
-        (whole(2, 0, 5), whole(3, 6, 0), {}, "is not of its shape"),
-        (np.array(1.0), whole(3, 6, 4), {}, "is not of its shape"),
-        (whole(2, 4, 5), whole(3, 6, 4), {"fan_in_fan_out": "true"}, "is not of its shape"),
+        (whole(2, 4, 5), whole(3, 6, 3), {}, "lora_B of 6x3xf32 times lora_A of 4x5xf32 does not have its shape"),
+        (whole(2, 4, 6), whole(3, 6, 4), {}, "does not have its shape"),
+        (whole(2, 0, 5), whole(3, 6, 0), {}, "does not have its shape"),
+        (np.array(1.0), whole(3, 6, 4), {}, "does not have its shape"),
+        (whole(2, 4, 5), whole(3, 6, 4), {"fan_in_fan_out": "true"}, "does not have its shape"),
         (
             whole(2, 4, 5, dtype=np.int32),
             whole(3, 6, 4),

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("jax")
 
 from orchestrion.vm.interop import IMPORT_BYTES, REPEATED_BYTES
-from orchestrion.vm.slots import MAX_NEW
+from orchestrion.vm.slots import MAX_NEW, ArrayFields
 
 
 def text(count: int) -> str:
@@ -112,6 +112,17 @@ def test_an_array_that_has_changed_its_memory_is_imported_again(program: Any) ->
     with pytest.raises(ValueError, match=rf"got f32\[{2 * COUNT}\]"):
         program.main(x, X)
     assert not other.any()
+
+
+def test_the_fields_of_arrays_are_where_they_are_read() -> None:
+    """Also of an array that has the place of an array that is gone."""
+    fields = ArrayFields()
+    x = np.arange(24.0, dtype=np.float32).reshape(4, 6)
+    views = lambda: x[1:], lambda: x.T, lambda: x[:, ::2], lambda: x[::-1], lambda: x.T.copy(), lambda: x
+    for make in (lambda: x, *views):
+        array = make()
+        assert fields.address(array) == (array.ctypes.data if array.flags.c_contiguous else 0)
+        del array
 
 
 def test_the_same_memory_with_another_type_is_refused(program: Any) -> None:

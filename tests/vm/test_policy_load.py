@@ -95,7 +95,7 @@ def test_a_signed_module_runs(tensors: bytes, key: keys.PrivateKey, policy: Path
 def test_what_is_not_signed_is_refused(
     tensors: bytes, key: keys.PrivateKey, other: keys.PrivateKey, policy: Path
 ) -> None:
-    refused(tensors, policy, "it is not signed", "no signer that counts answers for code and weights")
+    refused(tensors, policy, "it is not signed", "no accepted signature for code and weights")
     refused(signed(tensors, other), policy, f"key {other.public.short_id} is not in the keys file")
     stranger = detached(code_module(), key)
     refused(tensors, policy, "it has the signatures of module", signature=stranger)
@@ -136,7 +136,7 @@ def test_a_malformed_version_is_an_error(key: keys.PrivateKey, policy: Path) -> 
 
 def test_warn_loads_and_says_the_same(tensors: bytes, key: keys.PrivateKey, tmp_path: Path) -> None:
     path = keys_file(tmp_path / "keys.toml", key, before='[policy]\nmode = "warn"')
-    with pytest.warns(vm.TrustWarning, match="is not trusted: it is not signed; no signer") as seen:
+    with pytest.warns(vm.TrustWarning, match="is not trusted: it is not signed; no accepted signature") as seen:
         program = vm.load(tensors, device="reference", policy=path)
     assert seen[0].filename == __file__
     np.testing.assert_array_equal(program.main(X, Y), Z)
@@ -173,10 +173,10 @@ def test_unknown_parts_must_be_signed(key: keys.PrivateKey, policy: Path) -> Non
     for extra in ((parts[0], []), ([], parts[1]), parts):
         data = rebuilt(code_module(), *extra)
         names = [row.tag for row in extra[0]] + [row.name for row in extra[1]]
-        refused(data, policy, f"no signer that counts covers {', '.join(names)}", signature=signatures)
+        refused(data, policy, f"no accepted signature covers {', '.join(names)}", signature=signatures)
     file = container.open_bytes(signed(whole, key))
     for changed in ([Section("notes", b"MORE text")], [Section("notes", b"more text"), Section("notes", b"again")]):
-        refused(rebuilt(code_module(), file.attachments, changed), policy, "no signer that counts covers")
+        refused(rebuilt(code_module(), file.attachments, changed), policy, "no accepted signature covers")
     refused(
         rebuilt(code_module(), file.attachments, []), policy, "publisher: it signed notes, which is not in this file"
     )
@@ -204,7 +204,7 @@ def test_a_thinned_module_stays_signed(tensors: bytes, key: keys.PrivateKey, pol
     every = [ordinal for ordinal, row in enumerate(module.segments) if row.kind == SegmentKind.Constant]
     light = rebuilt(whole, module.container.attachments, without=every)
     code_alone = keys_file(policy.with_name("code.toml"), key, 'scopes = ["code"]')
-    refused(light, code_alone, "no signer that counts answers for weights")
+    refused(light, code_alone, "no accepted signature for weights")
 
 
 # native code
@@ -231,7 +231,7 @@ def test_native_code_runs_when_it_is_signed_for(
     with refused_code as error:
         vm.load(whole, device="opencl")
     assert isinstance(error.value.__cause__, PolicyRefused)
-    refused(whole, keys_file(tmp_path / "keys.toml", key), "no signer that counts answers for native code")
+    refused(whole, keys_file(tmp_path / "keys.toml", key), "no accepted signature for native code")
     native = keys_file(tmp_path / "native.toml", key, ALL)
     for place in ("opencl", device):
         program = vm.load(whole, device=place, policy=native)
@@ -538,7 +538,7 @@ def test_two_signers_share_the_scopes(
     path = tmp_path / "keys.toml"
     coder, trainer = key_text(key, 'scopes = ["code"]', "coder"), key_text(other, 'scopes = ["weights"]', "trainer")
     path.write_text(coder + trainer)
-    refused(signed(tensors, key), path, "no signer that counts answers for weights")
-    refused(signed(tensors, other), path, "no signer that counts answers for code")
+    refused(signed(tensors, key), path, "no accepted signature for weights")
+    refused(signed(tensors, other), path, "no accepted signature for code")
     program = vm.load(signed(signed(tensors, other), key), policy=path)
     assert program.trust is not None and set(program.trust.signers) == {"coder", "trainer"}

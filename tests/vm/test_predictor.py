@@ -169,7 +169,7 @@ def test_the_reference_device_is_used_only_if_it_is_named(compiled: Compiled, mo
     monkeypatch.setattr(
         predictors, "list_devices", lambda: (*there, DriverStatus("opencl", (), "pyopencl is not installed"))
     )
-    with pytest.raises(LoadError, match="no device but reference runs the module") as caught:
+    with pytest.raises(LoadError, match="only the device reference runs the module") as caught:
         vm.Predictor(compiled("four rows"))
     assert "opencl: pyopencl is not installed" in str(caught.value) and "null" not in str(caught.value)
 

@@ -74,6 +74,14 @@ def test_memory_returns_with_the_last_array_over_it(program: Any) -> None:
         assert place in {address(one) for one in [program.main(X, X) for _ in range(MAX_FREE)]}
 
 
+def test_a_slice_of_the_base_keeps_the_memory(program: Any) -> None:
+    first = program.main(X, X)
+    part = first.base[5:7]
+    del first
+    program.main(X, X + 1)
+    np.testing.assert_array_equal(part, [10, 12])
+
+
 def test_a_function_keeps_few_blocks(program: Any) -> None:
     kept = [program.main(X, X) for _ in range(MAX_FREE + 3)]
     places = {address(array) for array in kept}

@@ -72,8 +72,8 @@ def verify_module(options: argparse.Namespace, policy: TrustPolicy) -> str:
         signature_set.decode(data)
     signers = _signers(policy, subject_of(module, parts_of(module.container)), sets, options)
     missing = sum(map(module.missing, range(len(module.segments))))
-    whole = f" but for {missing} of its {len(module.segments)} segments, taken out" if missing else ""
-    return f"whole{whole}, signed by {signers}"
+    gaps = f", {missing} of {len(module.segments)} segments taken out" if missing else ""
+    return f"every byte is intact{gaps}, signed by {signers}"
 
 
 def verify_bundle(options: argparse.Namespace, policy: TrustPolicy) -> str:
@@ -88,7 +88,7 @@ def verify_bundle(options: argparse.Namespace, policy: TrustPolicy) -> str:
     found.verify()
     signers = verify_facts(found, policy)
     _require_keys(signers, options)
-    return f"whole, {len(found.archive.entries)} entries, signed by {', '.join(signers)}"
+    return f"every byte is intact, {len(found.archive.entries)} entries, signed by {', '.join(signers)}"
 
 
 def verify_contents(module: Module) -> None:

@@ -64,7 +64,7 @@ def arguments_for(program: Program, name: str, seed: int) -> list[Any]:
     if export is None:
         raise InputError(f"no function is called {name}; there are {', '.join(one.name for one in program.exports)}")
     if export.is_dynamic:
-        raise InputError(f"{export} has sizes that come with a call: --input must say them")
+        raise InputError(f"{export} has dynamic sizes: give its arrays with --input")
     random = np.random.default_rng(seed)
     return [numbers(random, value.dtype, tuple(value.shape)) for value in export.arguments]
 

@@ -44,12 +44,12 @@ class Budget:
 
     @property
     def seconds(self) -> float:
-        """What is left."""
+        """Seconds that are left."""
         return max(self._end - monotonic(), 0.0)
 
     @property
     def trials(self) -> int | None:
-        """What is left; None without a limit."""
+        """Trials that are left; None without a limit."""
         return None if self._trials is None else self._trials - self.used
 
     @property
@@ -94,7 +94,7 @@ class _Built:
 
 
 class Search:
-    """Of one entry on a device. Raises HalError if the device does not run the compiler's own schedule."""
+    """The search for one entry on a device. Raises HalError if the device does not run the compiler's own schedule."""
 
     def __init__(self, kernel: Kernel, rig: Rig, seed: int, say: Callable[[str], None] = lambda _: None) -> None:
         self._kernel, self._rig, self._say = kernel, rig, say

@@ -228,7 +228,7 @@ def build(body: Body, form: str, knobs: Knobs) -> Schedule:
 
 
 def _shared(lanes: int, size: int) -> tuple[Step, ...]:
-    """Who computes a place of the grid: so many invocations together, or one of a workgroup of a size."""
+    """Steps for the grid: `lanes` invocations compute a position together, or each of a workgroup of `size` its own."""
     if lanes > 1:
         return Step("bind", "grid", "workgroup"), Step("reduce", "k", "tree", lanes)
     return (Step("bind", "grid", "invocation", size),)

@@ -177,7 +177,9 @@ class Tuner:
             if not wrong:
                 return chosen
             if exact:
-                raise cli.InputError(f"schedules that change no reduction change results of {call.name}: {wrong}")
+                raise cli.InputError(
+                    f"schedules that keep the order of reductions give other results of {call.name}: {wrong}"
+                )
             left_out = ", ".join(one.kernel.name for one in found if one.is_reordered)
             tuning.notes.append(f"not taken, as results of {call.name} differ: schedules of {left_out}: {wrong}")
         return []

@@ -11,7 +11,7 @@ from .table import CALL, Op, Registers
 def wait_native(
     site: Site, op: Op, begin: Callable[..., Any], check: ArgumentCheck, args: tuple[int, ...], moved: tuple[int, ...]
 ) -> End:
-    """The end of a block that calls such a function.
+    """The end of a block that calls a native function which may wait for the device.
 
     `op`: the blocking call. `begin`: called with the same arguments, gives the fence to wait for, or None if there is
     nothing to wait for. `moved`: registers that are set to null after the call.

@@ -330,7 +330,7 @@ class PanelDot(DotBlock):
                 with self._rows_and_places(panel, count, lanes) as (number, place):
                     copy(b.op("add", place, b.local_id()), number)
             elif panel.turned:
-                self._turn(panel, count, base, along)
+                self._copy_transposed(panel, count, base, along)
         for loop in reversed(loops):
             b.end_loop(loop, ())
 
@@ -357,7 +357,7 @@ class PanelDot(DotBlock):
         with b.words(panel.size) as row, b.words(count, step=lanes) as first:
             yield row, b.op("minimum", first, b.op("subtract", count, b.word(lanes)))
 
-    def _turn(self, panel: Panel, count: Value, base: Value, along: Callable[[Value], list[Value]]) -> None:
+    def _copy_transposed(self, panel: Panel, count: Value, base: Value, along: Callable[[Value], list[Value]]) -> None:
         """Copies `count` places of columns whose places are neighbours in memory: squares of vectors, transposed."""
         b, lanes = self.builder, self.lanes
         groups = b.op("unchecked_divide", b.op("add", count, b.word(lanes - 1)), b.word(lanes))
@@ -508,14 +508,14 @@ class PanelDot(DotBlock):
 
     @property
     def reads_panels(self) -> bool:
-        """Whether memory has many panels of columns, one behind the other."""
+        """Whether many panels of columns follow each other in memory."""
         if self.transposed or self.right is not None or packed_tile(self.dot, 1) != self.columns:
             return False  # any other operand may have a dynamic number of columns
         return self.column_count > self.columns and prod(self.sizes) * self.column_count >= MIN_PREFETCHED
 
     def _prefetch(self, place: Value) -> None:
-        """Asks caches for the panel of the next block. Each tile asks for a part of it, an element for each `place`
-        along the contracted axes.
+        """Prefetches the panel of the next block: each tile a part of it, one element for each `place` along the
+        contracted axes.
         """
         b, width = self.builder, self.builder.index(self.columns)
         rows = self.rows if is_dynamic(self.row_count) else min(self.rows, int(self.row_count))

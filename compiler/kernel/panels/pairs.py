@@ -260,7 +260,7 @@ class PairPanelDot(WordPanelDot):
         return factors
 
     def _prefetch_strip(self, reduced: Sequence[Value]) -> None:
-        """Asks caches for the rows of the next strip, of which each tile takes some, at a place of the products."""
+        """Prefetches the rows of the next strip while products at a place are added. Each tile prefetches some rows."""
         b, (*outer, word) = self.builder, reduced
         rows = max(self.tile[0] // (self.columns // self.tile[1]), 1)
         own = b.op("unchecked_remainder", b.word(word), b.word(rows))
@@ -270,13 +270,13 @@ class PairPanelDot(WordPanelDot):
 
     @property
     def reads_columns(self) -> bool:
-        """Whether rows of memory have the columns of the right operand, of which the next slice is asked for."""
+        """Whether the columns of the right operand are contiguous in memory, so that the next slice is prefetched."""
         source, across = self._source(False), int(self.column_count) * prod(self.sizes)
         return len(self.sizes) == 1 and is_read(source) and not self._reads_words(False) and across >= MIN_PREFETCHED
 
     def _prefetch_slice(self, place: Value, base: Value) -> None:
-        """Asks caches for the next slice of columns, or the first one of the next block, at a place of the products.
-        Each tile asks for its columns, each strip for a part of the rows.
+        """Prefetches the next slice of columns, or the first one of the next block, while products at a place are
+        added: each tile its columns, each strip a part of the rows.
         """
         b, depth, size = self.builder, self.slice[1], self.sizes[0]
         strips = ceildiv(min(self.rows, int(typical(self.row_count))), self.tile[0])

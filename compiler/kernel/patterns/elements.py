@@ -21,7 +21,7 @@ MOST_ALTERNATING = 4
 
 
 def transposed_elements(task: Task) -> Schedule | None:
-    """A workgroup computes a block of results along rows and along the axis by which an operand is read."""
+    """A workgroup computes a block of results along the last axis and an axis that is contiguous in an operand."""
     across, count = task.body.across, task.machine.transposed_tile
     if across is None or not count or across.extent < count or count * task.code.ops > MAX_PRODUCTS:
         return None
@@ -38,7 +38,7 @@ def transposed_elements(task: Task) -> Schedule | None:
 
 
 def lines_of_padding(task: Task) -> Schedule | None:
-    """A workgroup copies a line of a padded tensor, if several neighbours are padded alike, and no whole vectors."""
+    """A workgroup copies a line of a padded tensor, if the padded axis has inner elements that are no whole vectors."""
     lines = task.body.padding if task.machine.panel_bytes else None
     if lines is None or lines.inner % PANEL_LANES == 0 or lines.width < PANEL_LANES or not is_read(lines.pad.operand_):
         return None
@@ -46,13 +46,13 @@ def lines_of_padding(task: Task) -> Schedule | None:
 
 
 def lines_of_results(task: Task) -> Schedule | None:
-    """A workgroup computes neighbours in a line of results, if vectors of neighbours would cross the ends of lines."""
+    """A workgroup computes neighbours in a line of results, if lines are no multiple of the vector length."""
     lines = task.body.lines
     return None if lines is None or lines.length % task.machine.simd == 0 else _parts_of_lines(task, lines)
 
 
 def lines_of_windows(task: Task) -> Schedule | None:
-    """A workgroup computes neighbours in a line of a depthwise convolution, whose products share no elements."""
+    """A workgroup computes neighbours in a line of a depthwise convolution, whose dots share no operand elements."""
     dot, lines = task.dot, task.body.lines
     if dot is None or lines is None or not any(isinstance(op, Windows) for op in task.body.ops):
         return None
@@ -72,7 +72,7 @@ def _parts_of_lines(task: Task, lines: ResultLines) -> Schedule | None:
 
 
 def rows_of_elements(task: Task) -> Schedule | None:
-    """A workgroup computes a row of dynamic size, if an operand is read in another order than that of memory."""
+    """A workgroup computes a row of dynamic size, if an operand is not read in the order of memory."""
     rows, lanes = task.body.dynamic_rows, task.machine.simd
     if not task.machine.lanes or rows is None or not rows.divides or typical(rows.count) < lanes:
         return None
@@ -80,7 +80,7 @@ def rows_of_elements(task: Task) -> Schedule | None:
 
 
 def alternating_elements(task: Task) -> Schedule | None:
-    """An invocation computes a short line, such as the parts of a complex number, if its results alternate."""
+    """An invocation computes a short line of results, such as both parts of a complex number, if their ops differ."""
     lines = task.body.lines
     if lines is None or not task.machine.lanes or task.body.hero is not None or lines.in_order:
         return None

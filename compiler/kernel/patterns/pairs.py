@@ -24,7 +24,7 @@ FEWEST_ROWS: Final = 4
 #: rows of a tile, of two vectors of sums, whose products take as long as one takes to be added
 LATENCY: Final = 7
 #: words of a panel of columns for each row, at most, and for how many rows at least: the products of few rows take less
-#: time than a panel that the first cache does not hold
+#: time than a panel that the L1 cache does not hold
 ROW_WORDS, LEAST_ROWS = 512, 16
 #: products in the time that takes to copy an element to a panel of words and to search it, of the right and the left
 #: operand; the rows, and the columns of a block share a copy
@@ -34,7 +34,7 @@ FEWEST_BLOCKS: Final = 8
 
 
 def pair_panel_dot(task: Task) -> Schedule | None:
-    """A workgroup computes a block of results of a dot of bf16, with panels of words that have two of them."""
+    """A workgroup computes a block of results of a dot of bf16, with panels of words that hold two elements each."""
     dot, machine, extents = task.dot, task.machine, task.body.extents
     if dot is None or not machine.pair_products or is_dynamic(extents["n"], extents["k"]) or not extents["k"]:
         return None

@@ -52,8 +52,8 @@ FEWEST_BLOCKS = 4
 
 
 def winograd_dot(task: Task) -> Schedule | None:
-    """A workgroup computes squares of results of a convolution by 3 x 3, from factors that are transforms of its
-    operands, with fewer products.
+    """A workgroup computes tiles of 2 x 2 results of a convolution by 3 x 3 with Winograd's algorithm, which takes
+    fewer products.
     """
     dot, extents, machine = task.dot, task.body.extents, task.machine
     squares = Squares.of(dot) if dot is not None and machine.winograd_bytes else None
@@ -78,8 +78,8 @@ def _in_order(dot: DotGeneral, squares: Squares) -> bool:
 
 
 def depthwise_dot(task: Task) -> Schedule | None:
-    """A workgroup computes lines of results of a depthwise convolution, for neighbouring channels, from a ring of rows
-    of the image.
+    """A workgroup computes lines of results of a depthwise convolution, for neighbouring channels, from a ring buffer
+    of rows of the image.
     """
     dot, machine = task.dot, task.machine
     lines = Lines.of(dot) if dot is not None and machine.panel_bytes else None
@@ -181,7 +181,7 @@ def _tiles_of_copies(task: Task, rows: int, columns: int, tile: tuple[int, int],
 
 
 def byte_panel_dot(task: Task) -> Schedule | None:
-    """A workgroup computes a block of results of a dot of bytes, with panels of words that have four of them."""
+    """A workgroup computes a block of results of a dot of bytes, with panels of words that hold four elements each."""
     dot, machine, extents = task.dot, task.machine, task.body.extents
     if dot is None or not machine.byte_products or not has_bytes(dot) or is_dynamic(extents["n"], extents["k"]):
         return None

@@ -119,11 +119,11 @@ class CustomCall(StablehloOp):
         platform = next((platform for pattern, platform in _PLATFORMS if pattern.match(target.value)), None)
         if platform is not None:
             return f"is not supported: {target.value} is code for {platform}; {_FOR_CPU}"
-        return f"is not supported (code from elsewhere): {problem}"
+        return f"is not supported (a call of code that the module does not have): {problem}"
 
     def _results(self) -> Iterator[str]:
         if not self.results:
-            yield f"calls {self.function} for no result"
+            yield f"calls {self.function} without results; a library function needs one"
         for index, result in enumerate(self.results):
             type = tensor_of(result)
             if may_be_empty(type):

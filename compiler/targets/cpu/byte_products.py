@@ -18,7 +18,7 @@ _PAIRS = {128: "sse2.pmadd.wd", 256: "avx2.pmadd.wd", 512: "avx512.pmaddw.d.512"
 
 
 def add_byte_products(code: Code, level: Level, lanes: int, operands: Sequence[str]) -> str:
-    """The name of the sum. `operands`: names of x, y and z, vectors of so many 32-bit lanes."""
+    """The name of the sum. `operands`: names of x, y and z, vectors of `lanes` 32-bit lanes."""
     return code.in_parts("i32", lanes, level.lanes, operands, partial(_part, code, level))
 
 

@@ -27,7 +27,7 @@ class Level:
     fused: bool = True
     #: an instruction multiplies by a power of two and rounds once
     scales: bool = False
-    #: passes over rows, and strips of blocks, ask caches for memory that is needed next
+    #: passes over rows, and strips of blocks, prefetch the memory that is needed next
     prefetches: bool = False
     #: an instruction tells whether a condition holds in all lanes, and branches on it save more than they cost
     asks: bool = False

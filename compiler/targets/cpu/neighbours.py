@@ -90,8 +90,8 @@ def conjuncts(value: Value) -> list[Value]:
 
 
 def drop_of(load: k.Load | k.LoadShared, guard: Guard) -> k.Scalar | None:
-    """The select that drops an element where its guard does not hold, if nothing else uses the element, and the select
-    could stand at the place of the load.
+    """The select that drops a loaded element if its guard does not hold. None if the element has other uses, or if the
+    select depends on ops behind the load.
     """
     if len(load.output.uses) != 1 or load.parent is None:
         return None
@@ -148,7 +148,7 @@ def load_masked(code: Code, base: str, stride: int, mask: str, type: str, align:
 
 
 def _behind(code: Code, base: str, type: str, places: int) -> str:
-    """The address of the element so many places behind another one."""
+    """The address of the element `places` elements behind another one."""
     return code.set(f"getelementptr {type}, ptr {base}, i64 {places}") if places else base
 
 

@@ -118,8 +118,8 @@ class CpuTarget(KernelTarget):
 
 
 def levels_of(entries: Sequence[tuple[Block, Signature]], levels: Sequence[Level]) -> list[Level]:
-    """The levels whose images differ: one with other products of bytes or bf16 than its base stands for that, if there
-    are none.
+    """The levels that need images of their own. If the entries have no products of bytes or bf16, a level that differs
+    from its base only in these is replaced by its base.
     """
     kinds = {type(op) for block, _ in entries for op in block.walk()}
 

@@ -26,7 +26,7 @@
 // 9:10: stablehlo.custom_call: attribute nested: {a = 1 : i64} is not supported; supported are bool, int, float, string, list of ints, list of floats, list of bools
 // 9:10: stablehlo.custom_call: attribute table: dense<[[1, 2]]> : tensor<1x2xi64> is not supported; supported are bool, int, float, string, list of ints, list of floats, list of bools
 // 10:5: stablehlo.custom_call: calls a.b, which has side effects; functions over tensors only are supported
-// 10:5: stablehlo.custom_call: calls a.b for no result
+// 10:5: stablehlo.custom_call: calls a.b without results; a library function needs one
 // 11:10: stablehlo.custom_call: result 0 is tensor<0xf32>, which has no elements for a.b to compute
 // 12:10: stablehlo.custom_call: result 0 is tensor<4xbf16>; library functions are over i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64, f32, f64
 // 13:10: stablehlo.custom_call: unknown property unknown
@@ -75,7 +75,7 @@
   }) : () -> ()
 }) : () -> ()
 // =====
-// 5:12: stablehlo.custom_call: is not supported (code from elsewhere): 'lapack_spotrf_ffi' is no name of a library function, which is like library.function
-// 6:10: stablehlo.custom_call: is not supported (code from elsewhere): 'lapack_sgeqrf_ffi' is no name of a library function, which is like library.function
-// 7:12: stablehlo.custom_call: is not supported (code from elsewhere): 'lapack_ssyevd_ffi' is no name of a library function, which is like library.function
-// 8:10: stablehlo.custom_call: is not supported (code from elsewhere): 'lapack_sgeev_ffi' is no name of a library function, which is like library.function
+// 5:12: stablehlo.custom_call: is not supported (a call of code that the module does not have): 'lapack_spotrf_ffi' is not the name of a library function (LIBRARY.FUNCTION)
+// 6:10: stablehlo.custom_call: is not supported (a call of code that the module does not have): 'lapack_sgeqrf_ffi' is not the name of a library function (LIBRARY.FUNCTION)
+// 7:12: stablehlo.custom_call: is not supported (a call of code that the module does not have): 'lapack_ssyevd_ffi' is not the name of a library function (LIBRARY.FUNCTION)
+// 8:10: stablehlo.custom_call: is not supported (a call of code that the module does not have): 'lapack_sgeev_ffi' is not the name of a library function (LIBRARY.FUNCTION)

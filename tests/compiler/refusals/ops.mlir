@@ -22,7 +22,7 @@
   }) : () -> ()
 }) : () -> ()
 // =====
-// 5:10: stablehlo.custom_call: is not supported (code from elsewhere): 'annotate_device_placement' is no name of a library function, which is like library.function
+// 5:10: stablehlo.custom_call: is not supported (a call of code that the module does not have): 'annotate_device_placement' is not the name of a library function (LIBRARY.FUNCTION)
 // 12:12: chlo.rank_specialization_cluster: is not supported (an op of CHLO)
 // 15:10: stablehlo.infeed: is not supported (transfers while the program runs: use arguments)
 // 16:10: mystery.op: is not supported (dialect mystery)
@@ -167,7 +167,7 @@
   }) : () -> ()
 }) : () -> ()
 // =====
-// 3:3: func.func: argument 2 is !stablehlo.token: values must be tensors; a token orders effects, and nothing here has any
+// 3:3: func.func: argument 2 is !stablehlo.token: values must be tensors; tokens, which order side effects, are not supported
 // 5:10: stablehlo.all_gather: is not supported (several devices)
 // 6:10: stablehlo.send: is not supported (several devices: there is no receiver)
 // 7:12: stablehlo.infeed: is not supported (transfers while the program runs: use arguments)
