@@ -56,8 +56,8 @@ MAX_LARGE: Final = 3
 #: from this many reads of each element on, the result of an op is put in memory, not fused into a dot: each fused read
 #: tests for the edges, or for the operand that has the element
 MANY_READS: Final[dict[type[Operation], int]] = {Pad: 16, Concatenate: 64, Transpose: 16}
-#: fewest neighbours along the last axis of a concatenation that is put in memory before a transposition turns them: tiles
-#: of a transposition read one operand
+#: fewest neighbours along the last axis of a concatenation that is put in memory before a transposition turns them: a
+#: tile reads one operand
 FEWEST_TURNED: Final = 16
 #: most reads of each element of f16 by a dot that widens its own left operand; it copies most right operands to panels
 MOST_WIDENED: Final = 16
