@@ -186,7 +186,7 @@ class Group:
             return False
         if isinstance(op, HEROES):
             return list(paths) == [ROOT] and elements(op.results[0]) == self.workload
-        if isinstance(self.hero, DotGeneral) and (type(op) in MANY_READS or self._turns_windows(op)):
+        if isinstance(self.hero, DotGeneral) and self._is_slow_to_read(op):
             return sum(paths.values()) < MANY_READS[type(op)] * count(op.results[0])
         if isinstance(op, Concatenate) and tensor_of(op.out).rank and any(map(_turns, self.paths)):
             return typical(tensor_of(op.out).shape[-1]) < FEWEST_TURNED
@@ -197,9 +197,11 @@ class Group:
             return True
         return not is_expensive(op) and not isinstance(self.hero, DotGeneral | Scatter)
 
-    def _turns_windows(self, op: Operation) -> bool:
-        """Whether an op gives an operand of a dot of windows other neighbours."""
-        return _turns(op) and any(isinstance(one, Windows) for one in self.paths)
+    def _is_slow_to_read(self, op: Operation) -> bool:
+        """Whether a dot reads elements faster from memory than through an op: a transposition, if of windows."""
+        if isinstance(op, Transpose):
+            return _turns(op) and any(isinstance(one, Windows) for one in self.paths)
+        return type(op) in MANY_READS
 
     def _widens(self, op: Operation, reads: int) -> bool:
         """Whether an op widens an operand of the dot of the group, which does it again for each of `reads` reads, or

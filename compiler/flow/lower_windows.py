@@ -30,10 +30,7 @@ from .window_builders import windows_of
 
 def run(module: Module, options: Options) -> None:
     """Lowers all ops over windows."""
-    is_small = "cpu" not in options.machines  # a transposed image takes memory
-    rewrite(
-        module, PATTERNS if is_small else {**PATTERNS, Convolution.name: (_features_last, *PATTERNS[Convolution.name])}
-    )
+    rewrite(module, PATTERNS_OF_PROCESSORS if "cpu" in options.machines else PATTERNS)
 
 
 def _reduce_window(op: ReduceWindow, rewriter: Rewriter) -> bool:
@@ -65,10 +62,13 @@ def _form_by(make: Callable[[Any, Rewriter], Value | None]) -> Pattern:
     return pattern
 
 
-#: on machines with memory for transposed operands
-_features_last: Final = _form_by(features_last)
 PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
     Convolution.name: (_form_by(without_base_dilation), _by(as_dot)),
     ReduceWindow.name: (_reduce_window,),
     SelectAndScatter.name: (_by(as_reductions),),
+}
+#: transposed operands are measured on processors; a microcontroller has no memory for them
+PATTERNS_OF_PROCESSORS: Final[dict[str, tuple[Pattern, ...]]] = {
+    **PATTERNS,
+    Convolution.name: (_form_by(features_last), *PATTERNS[Convolution.name]),
 }
