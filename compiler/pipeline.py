@@ -95,7 +95,6 @@ PASSES: Final[tuple[Pass, ...]] = (
     Pass("select-cheap-branches", "stablehlo", "stablehlo.control_flow.select_cheap_branches", "branches are small"),
     Pass("canonicalize", "stablehlo", "stablehlo.canonicalize", "simplifies selects with the ops around them"),
     Pass("cse", "stablehlo", "ir.cse", "equal ops have equal operands after canonicalize"),
-    Pass("dce", "stablehlo", "ir.effects", "folding and merging leave unused ops"),
     Pass("lower-sorts", "flow", "flow.lower_sorts", "loops of sorts are lowered with all other loops"),
     Pass("lower-scatters", "flow", "flow.lower_scatters", "row numbers are computed by ops that fuse"),
     Pass("lower-control-flow", "flow", "flow.lower_control_flow", "later passes work on blocks, not on regions"),

@@ -45,6 +45,7 @@ PARTS_ORDER: dict[str, tuple[str, ...]] = {
         "reduction_limits",
         "types",
         "dialect",
+        "methods",
         "code",
         "emulation",
         "signature",

@@ -37,6 +37,11 @@ def conv(layout: str, **options: Any) -> Callable[..., Any]:
     return lambda x, w: lax.conv_general_dilated(x, w, **given)
 
 
+def transposed(image: str, kernel: str) -> Callable[..., Any]:
+    """A transposed convolution that doubles the size of images."""
+    return lambda x, w: lax.conv_transpose(x, w, (2, 2), "SAME", dimension_numbers=(image, kernel, image))
+
+
 def pool(reducer: Any, init: float, size: tuple[int, ...], stride: tuple[int, ...]) -> Callable[..., Any]:
     return lambda x: lax.reduce_window(x, np.float32(init), reducer, size, stride, "SAME")
 
@@ -79,6 +84,7 @@ ELEMENTWISE: Final = (
     op("sqrt f32", jnp.sqrt, "positive " + MATRIX),
     op("power f32", jnp.power, "positive " + MATRIX, MATRIX),
     op("erf f32", jax.scipy.special.erf, MATRIX),
+    op("gelu by erf f32", lambda x: nn.gelu(x, approximate=False), MATRIX),
     op("lgamma f32", jax.scipy.special.gammaln, "positive " + MATRIX),
     op("arctan2 f32", jnp.arctan2, MATRIX, MATRIX),
     op("gelu f32", nn.gelu, MATRIX),
@@ -108,6 +114,8 @@ REDUCTIONS: Final = (
     op("argmax, axis 1", lambda x: x.argmax(1), MATRIX),
     op("argmax, all", jnp.argmax, MATRIX),
     op("any, axis 1", lambda x: (x > 3).any(1), MATRIX),
+    op("all, axis 0", lambda x: (x < 9).all(0), MATRIX),
+    op("isnan, any", lambda x: jnp.isnan(x).any(), MATRIX),
     op("count_nonzero", lambda x: jnp.count_nonzero(x), "i32<2 1000x1001"),
     op("product, axis 1", lambda x: x.prod(1), MATRIX),
     op("logsumexp, axis 1", lambda x: nn.logsumexp(x, 1), MATRIX),
@@ -186,6 +194,8 @@ PRODUCTS: Final = (
     op("einsum bij,bkj->bik", lambda x, y: jnp.einsum("bij,bkj->bik", x, y), "f32 16x100x64", "f32 16x100x64"),
     op("einsum ijk,jil->kl", lambda x, y: jnp.einsum("ijk,jil->kl", x, y), "f32 40x50x60", "f32 50x40x70"),
     op("einsum bhqd,bkhd->bhqk", lambda x, y: jnp.einsum("bhqd,bkhd->bhqk", x, y), "f32 4x8x64x32", "f32 4x64x8x32"),
+    op("einsum ij,ij->i", lambda x, y: jnp.einsum("ij,ij->i", x, y), MATRIX, MATRIX),
+    op("einsum bi,bj->bij", lambda x, y: jnp.einsum("bi,bj->bij", x, y), "f32 64x100", "f32 64x101"),
     op("matrix @ vector", jnp.matmul, MATRIX, "f32 1001"),
     op("vector @ matrix", jnp.matmul, "f32 1000", MATRIX),
     op("vdot", jnp.vdot, "f32 1000000", "f32 1000000"),
@@ -199,6 +209,16 @@ IMAGES: Final = (
     op("conv NHWC dilated", conv("NHWC", rhs_dilation=(2, 2)), IMAGE, "f32 3x3x64x64"),
     op(
         "conv NHWC transposed", lambda x, w: lax.conv_transpose(x, w, (2, 2), "SAME"), "f32 1x28x28x64", "f32 3x3x64x64"
+    ),
+    op("conv NHWC transposed 4x4", transposed("NHWC", "HWIO"), "f32 1x32x32x128", "f32 4x4x128x64"),
+    op("conv NCHW transposed", transposed("NCHW", "OIHW"), "f32 1x64x28x28", "f32 64x64x3x3"),
+    op("conv NCHW 3x3, 14", conv("NCHW"), "f32 1x256x14x14", "f32 256x256x3x3"),
+    op(
+        "conv NHWC 3x3/2, gradient of x",
+        lambda x, w, y: jax.vjp(lambda x: conv("NHWC", window_strides=(2, 2))(x, w), x)[1](y)[0],
+        IMAGE,
+        "f32 3x3x64x64",
+        "f32 1x28x28x64",
     ),
     op("conv NHWC grouped", conv("NHWC", feature_group_count=8), IMAGE, "f32 3x3x8x64"),
     op("conv NCHW grouped", conv("NCHW", feature_group_count=8), CHANNELS_FIRST, "f32 64x8x3x3"),

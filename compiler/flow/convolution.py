@@ -24,7 +24,6 @@ from orchestrion.compiler.stablehlo.builders.tensors import Tensor
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions
 from orchestrion.compiler.stablehlo.ops.windowed import Convolution
-from orchestrion.schema.dtypes import FLOAT
 
 from .window_builders import windows_of
 
@@ -63,9 +62,8 @@ def as_dot(op: Convolution, rewriter: Rewriter) -> Value:
     before, after = labels[:at], labels[at + 1 :]
     batch = before if after or groups > 1 else ()
     contracted = tuple(label for label in kernel.labels if label not in ("g", "o"))
-    if image.x.dtype.kind != FLOAT:  # sums of integers have any order: bytes of the image that are neighbours last
-        fastest = {"f": "i"}.get(op.axes.lhs[-1], "")
-        contracted = tuple(sorted(contracted, key=lambda label: label == fastest))
+    if op.axes.lhs[-1] == "f":  # neighbours in the image last
+        contracted = tuple(sorted(contracted, key=lambda label: label == "i"))
     sizes, own = tuple(image.size(label) for label in batch), kernel.x.shape
     repeated = kernel.x.broadcast((*sizes, *own), range(len(sizes), len(sizes) + len(own)))
     kernel = _Labelled(repeated, (*batch, *kernel.labels))

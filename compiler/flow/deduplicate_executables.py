@@ -48,6 +48,14 @@ def _sink_leaves(block: Block) -> None:
                 block.insert_before(leaf, op)
 
 
+def erase_unused(scope: Operation) -> None:
+    """Erases the executables in a scope that none of its dispatches names."""
+    used = {op.entry.root for op in scope.walk(Dispatch)}
+    for executable in scope.regions[0].block.of(Executable):
+        if executable.sym_name.value not in used:
+            executable.erase()
+
+
 def _renumber(func: Operation, kept: dict[str, Executable], names: Names) -> None:
     """Renames executables: `main_dispatch_2` is the third executable whose first user is `main`."""
     number = 0

@@ -26,8 +26,9 @@ from orchestrion.compiler.stablehlo.ops.costs import is_expensive
 from orchestrion.compiler.stablehlo.ops.custom_call import CustomCall
 from orchestrion.compiler.stablehlo.ops.elementwise import Compare, Elementwise, Select
 from orchestrion.compiler.stablehlo.ops.flow_ops import LineFft, RowSolve
-from orchestrion.compiler.stablehlo.ops.structural import Concatenate, Pad, Reshape
+from orchestrion.compiler.stablehlo.ops.structural import Concatenate, Pad, Reshape, Transpose
 
+from .dialect import Windows
 from .fusion_reads import HEROES, MOVEMENT, ROOT, WIDENING, Path, count, elements, is_free, is_in_place, operand_paths
 from .layout import storage_bytes
 from .merge import Merge
@@ -54,7 +55,10 @@ MAX_SIBLING_GROUPS: Final = 64
 MAX_LARGE: Final = 3
 #: from this many reads of each element on, the result of an op is put in memory, not fused into a dot: each fused read
 #: tests for the edges, or for the operand that has the element
-MANY_READS: Final[dict[type[Operation], int]] = {Pad: 16, Concatenate: 64}
+MANY_READS: Final[dict[type[Operation], int]] = {Pad: 16, Concatenate: 64, Transpose: 16}
+#: fewest neighbours along the last axis of a concatenation that is put in memory before a transposition turns them: a
+#: tile reads one operand
+FEWEST_TURNED: Final = 16
 #: most reads of each element of f16 by a dot that widens its own left operand; it copies most right operands to panels
 MOST_WIDENED: Final = 16
 
@@ -182,14 +186,22 @@ class Group:
             return False
         if isinstance(op, HEROES):
             return list(paths) == [ROOT] and elements(op.results[0]) == self.workload
-        if type(op) in MANY_READS and isinstance(self.hero, DotGeneral):
+        if isinstance(self.hero, DotGeneral) and self._is_slow_to_read(op):
             return sum(paths.values()) < MANY_READS[type(op)] * count(op.results[0])
+        if isinstance(op, Concatenate) and tensor_of(op.out).rank and any(map(_turns, self.paths)):
+            return typical(tensor_of(op.out).shape[-1]) < FEWEST_TURNED
         if isinstance(op, MOVEMENT) or op.name == "stablehlo.convert":
             return True
         reads, size = sum(paths.values()), count(op.results[0])
         if reads <= size or self._widens(op, reads):
             return True
         return not is_expensive(op) and not isinstance(self.hero, DotGeneral | Scatter)
+
+    def _is_slow_to_read(self, op: Operation) -> bool:
+        """Whether a dot reads elements faster from memory than through an op: a transposition, if of windows."""
+        if isinstance(op, Transpose):
+            return _turns(op) and any(isinstance(one, Windows) for one in self.paths)
+        return type(op) in MANY_READS
 
     def _widens(self, op: Operation, reads: int) -> bool:
         """Whether an op widens an operand of the dot of the group, which does it again for each of `reads` reads, or
@@ -200,6 +212,11 @@ class Group:
             return False
         few = reads <= MOST_WIDENED * count(op.results[0])
         return type == "bf16" or few or _moved_from(self.hero.rhs) is op
+
+
+def _turns(op: Operation) -> bool:
+    """Whether an op gives elements other neighbours, along another axis."""
+    return isinstance(op, Transpose) and op.permutation.ints[-1:] != (tensor_of(op.out).rank - 1,)
 
 
 def _moved_from(value: Value) -> Operation | None:

@@ -1,6 +1,6 @@
 """lower-windows: ops over windows become ops on the result of `flow.windows`.
 
-    convolution        dot_general(windows(pad(lhs)), rhs)
+    convolution        dot_general(windows(pad(lhs)), rhs), of a form that runs faster (convolution_forms.py)
     reduce_window      reduce(windows(pad(input, init))); wide windows by doubling (wide_windows.py)
     select_and_scatter two reductions (select_and_scatter.py)
 
@@ -14,21 +14,23 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from orchestrion.compiler.ir.builtin import Module
-from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
+from orchestrion.compiler.options import Options
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor, reduce_by
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.windowed import Convolution, ReduceWindow, SelectAndScatter
 
 from .convolution import as_dot
+from .convolution_forms import features_last, without_base_dilation
 from .select_and_scatter import as_reductions
 from .wide_windows import is_done, narrowed
 from .window_builders import windows_of
 
 
-def run(module: Module) -> None:
+def run(module: Module, options: Options) -> None:
     """Lowers all ops over windows."""
-    rewrite(module, PATTERNS)
+    rewrite(module, PATTERNS_OF_PROCESSORS if "cpu" in options.machines else PATTERNS)
 
 
 def _reduce_window(op: ReduceWindow, rewriter: Rewriter) -> bool:
@@ -50,8 +52,23 @@ def _by(make: Callable[[Any, Rewriter], Value]) -> Pattern:
     return lambda op, rewriter: rewriter.replace(op, [make(op, rewriter)])
 
 
+def _form_by(make: Callable[[Any, Rewriter], Value | None]) -> Pattern:
+    """As `_by`, of a function that makes nothing for some ops."""
+
+    def pattern(op: Operation, rewriter: Rewriter) -> bool:
+        made = make(op, rewriter)
+        return made is not None and rewriter.replace(op, [made])
+
+    return pattern
+
+
 PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
-    Convolution.name: (_by(as_dot),),
+    Convolution.name: (_form_by(without_base_dilation), _by(as_dot)),
     ReduceWindow.name: (_reduce_window,),
     SelectAndScatter.name: (_by(as_reductions),),
+}
+#: transposed operands are measured on processors; a microcontroller has no memory for them
+PATTERNS_OF_PROCESSORS: Final[dict[str, tuple[Pattern, ...]]] = {
+    **PATTERNS,
+    Convolution.name: (_form_by(features_last), *PATTERNS[Convolution.name]),
 }

@@ -6,13 +6,14 @@ use. Executables are named after the function and numbered: `main_dispatch_0`, `
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import reduce
 
 from orchestrion.compiler.ir.attributes import SymbolRef, dense_ints
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
+from orchestrion.compiler.ir.cse import structure
 from orchestrion.compiler.ir.dims import dim_max
 from orchestrion.compiler.ir.types import FunctionType
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
@@ -43,6 +44,24 @@ def run(module: Module) -> None:
 def _outline(region: DispatchRegion, name: str, code: Operation) -> None:
     Builder.before(code).insert(executable_of(region, name))
     dispatch_instead(region, name)
+
+
+class SharedExecutables:
+    """Outlines regions of a program. Equal regions share an executable. `made`: structure of an executable -> name."""
+
+    def __init__(self, program: Operation) -> None:
+        self.names = Names.of(program)
+        self.made: dict[Hashable, str] = {}
+
+    def outline(self, region: Outlined, wish: str, builder: Builder) -> Dispatch:
+        """Replaces a region by a dispatch. `wish`, `builder`: name and place of the executable if there is none yet."""
+        executable = executable_of(region, "")
+        key = structure(executable)
+        if key not in self.made:
+            self.made[key] = self.names.fresh(wish)
+            executable.rename(self.made[key])
+            builder.insert(executable)
+        return dispatch_instead(region, self.made[key])
 
 
 def inlined(func: Func, values: Sequence[Value], block: Block) -> list[Value]:

@@ -3,8 +3,8 @@
 The first reduces parts of the elements. `LANES_PER_PART` invocations share a part, and each takes every
 `LANES_PER_PART`-th element, so that neighbouring invocations read neighbouring elements. The second reduces the results
 of the first. This is done only if the order of elements may change and the initial value is neutral; it then pads the
-last part. Rows that a workgroup can take together with the ops that depend on them (`row_groups.py`) stay whole. A long
-dot with one result becomes a reduction of products first.
+last part. Rows that a workgroup can take together with the ops that depend on them (`row_groups.py`) stay whole. Some
+dots become products and reductions first (`dot_forms.py`), and booleans become words.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
 from orchestrion.compiler.stablehlo.builders.tensors import Tensor, reduce_by
 from orchestrion.compiler.stablehlo.ops.base import tensor_of
 from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
-from orchestrion.compiler.stablehlo.ops.reducers import is_neutral
-from orchestrion.schema.dtypes import BOOL, BY_NAME
+from orchestrion.compiler.stablehlo.ops.reducers import is_neutral, single_op_name
+from orchestrion.compiler.stablehlo.ops.structural import Constant
+from orchestrion.schema.dtypes import BOOL
 
+from .dot_forms import as_products
 from .row_groups import FEW_ROWS, MAX_ROW
 
 #: approximate number of invocations of the first reduction
@@ -28,8 +30,6 @@ FIRST_INVOCATIONS: Final = 1 << 12
 MIN_ELEMENTS_PER_LANE: Final = 1 << 6
 #: invocations that share a part and read neighbouring elements
 LANES_PER_PART: Final = 1 << 6
-#: bytes of the narrowest result of a dot that becomes a sum of products
-NARROWEST: Final = 4
 
 
 def run(module: Module) -> None:
@@ -77,20 +77,25 @@ def _parts(before: int, length: int, behind: int) -> tuple[int, int]:
     return (most, widest) if most > 1 else (1, 1)
 
 
-def _sum_of_products(op: DotGeneral, rewriter: Rewriter) -> bool:
-    """Replaces a dot of vectors that is long enough to be split. Narrow types may have wider sums in a dot."""
-    x, y, dims = Tensor(rewriter, op.lhs), Tensor(rewriter, op.rhs), op.dimensions
-    out = tensor_of(op.out)
-    if not x.type.is_static or out.num_elements != 1 or len(dims.lhs_contract) != len(x.shape):
-        return False
-    if len(dims.rhs_contract) != len(y.shape) or prod(x.type.static_shape) < FIRST_INVOCATIONS:
-        return False
-    element = BY_NAME[str(out.element)]
-    if element.kind == BOOL or element.itemsize < NARROWEST:
-        return False
-    x, y = (one.transpose(*axes) for one, axes in ((x, dims.lhs_contract), (y, dims.rhs_contract)))
-    products = x.convert(element.name) * y.convert(element.name)
-    return rewriter.replace(op, [products.reduce(range(len(x.shape))).value])
+def _as_products(op: DotGeneral, rewriter: Rewriter) -> bool:
+    found = as_products(op, rewriter, FIRST_INVOCATIONS)
+    return found is not None and rewriter.replace(op, [found])
 
 
-PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {Reduce.name: (_split,), DotGeneral.name: (_sum_of_products,)}
+def _of_words(op: Reduce, rewriter: Rewriter) -> bool:
+    """Reduces bits of words instead of booleans, whose vectors are packed and unpacked in each step. Those of a row are
+    not: its lanes are flags.
+    """
+    name, start = single_op_name(op.body.block), op.init_values[0].defining_op
+    if len(op.inputs) != 1 or name not in ("stablehlo.and", "stablehlo.or") or not isinstance(start, Constant):
+        return False
+    x, dims = Tensor(rewriter, op.inputs[0]), op.dimensions.ints
+    if x.dtype.kind != BOOL or not x.type.is_static:
+        return False
+    if len(x.shape) - 1 in dims and prod(x.type.static_shape[axis] for axis in dims) < FIRST_INVOCATIONS:
+        return False
+    words, init = x.select(x.int32(-1, x.shape), 0), x.int32(-int(start.value.scalars()[0]))
+    return rewriter.replace(op, [words.reduce(dims, name.partition(".")[2], init).ne(0).value])
+
+
+PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {Reduce.name: (_of_words, _split), DotGeneral.name: (_as_products,)}

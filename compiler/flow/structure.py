@@ -406,7 +406,8 @@ def row_axes(shape: Shape, rows: Size) -> int | None:
 
 
 def memory_reads(value: Value) -> list[tuple[Value, Coordinates | None]]:
-    """The loaded values that an element of `value` reads through elementwise ops and ops that move elements.
+    """The loaded values, or reshaped ones, that an element of `value` reads through elementwise ops and ops that move
+    elements.
 
     Each comes with the coordinates of its element in terms of the coordinates of `value`, once. None if an element is
     computed by other ops, or if data decide what is read. Constants are not loaded.
@@ -420,7 +421,7 @@ def memory_reads(value: Value) -> list[tuple[Value, Coordinates | None]]:
             continue
         visited.add((one, at))
         op = one.defining_op
-        if op is None or not isinstance(op, StablehloOp | SetEncoding):
+        if _is_loaded(one) or isinstance(op, ops.Reshape) and _is_loaded(op.operand_):  # with the same places in memory
             found.append((one, at))
         elif not isinstance(op, (Elementwise, *PLACING)):
             found += [] if isinstance(op, ops.Constant) and op.value.is_splat else [(one, None)]
@@ -430,6 +431,11 @@ def memory_reads(value: Value) -> list[tuple[Value, Coordinates | None]]:
                 assert read.coordinates is not None
                 stack.append((operand, composed(at, read.coordinates)))
     return found
+
+
+def _is_loaded(value: Value) -> bool:
+    op = value.defining_op
+    return op is None or not isinstance(op, StablehloOp | SetEncoding)
 
 
 def stride(position: Size, axis: int) -> Size | None:

@@ -56,7 +56,6 @@ from orchestrion.compiler.stablehlo.ops.structural import Reshape
 
 from .body import Body
 from .emit import THREAD
-from .legality import problems
 from .library import KERNELS
 from .machine import Machine
 from .reduction_limits import lanes_per_reduction, longest, max_elements
@@ -258,8 +257,7 @@ def _columns_beside(task: Task) -> Schedule | None:
         Step("bind", "grid", "workgroup"),
         Step("reduce", "k", "tree", LANES_PER_COLUMN),
     )
-    few = typical(task.results) < COLUMNS_BESIDE
-    return None if few or any(problems(task.body, schedule, task.machine)) else schedule
+    return None if typical(task.results) < COLUMNS_BESIDE else task.if_legal(schedule)
 
 
 def _adds_vectors(task: Task) -> bool:

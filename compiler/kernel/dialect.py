@@ -515,6 +515,12 @@ def _check_yield(body: Region, types: list[Type], arguments: bool = True) -> Ite
         yield f"region yields {_types(last.values)}, needs ({', '.join(map(str, types))})"
 
 
+def bits_of(value: Value) -> int | None:
+    """The bits of a constant; None for any other value."""
+    op = value.defining_op
+    return op.bits if isinstance(op, Constant) else None
+
+
 def yielded(block: Block) -> Sequence[Value]:
     """The values that a region yields."""
     assert isinstance(block.last, Yield)

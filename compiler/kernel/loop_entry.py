@@ -114,22 +114,20 @@ def _cost(block: Block) -> Cost | None:
                 return None
             inner += one
         if isinstance(op, k.For):
-            length, step = _length_of(op), op.step.defining_op
-            if length is None or not isinstance(step, k.Constant) or not step.bits:
+            length, step = _length_of(op), k.bits_of(op.step)
+            if length is None or not step:
                 return None
-            inner = inner.times(-(-length // step.bits))
+            inner = inner.times(-(-length // step))
         total += inner
     return total
 
 
 def _length_of(loop: k.For) -> int | None:
     """The difference of the bounds of a loop, or more; None if it is unknown."""
-    lower, upper = loop.lower.defining_op, loop.upper.defining_op
-    if isinstance(upper, k.SCALARS["add"]) and upper.operands[0] is loop.lower:
-        lower, upper = None, upper.operands[1].defining_op
-    if not isinstance(upper, k.Constant):
-        return None
-    return max(upper.bits - (lower.bits if isinstance(lower, k.Constant) else 0), 0)
+    lower, upper, end = k.bits_of(loop.lower) or 0, k.bits_of(loop.upper), loop.upper.defining_op
+    if isinstance(end, k.SCALARS["add"]) and end.operands[0] is loop.lower:
+        lower, upper = 0, k.bits_of(end.operands[1])
+    return None if upper is None else max(upper - lower, 0)
 
 
 def iterations_per_dispatch(entry: ll_seq.Entry, machine: Machine) -> int:

@@ -1,10 +1,8 @@
-"""Base class of targets whose entries are `kernel` IR, lowered by schedules for a machine, and what renders that IR."""
+"""Base class of targets whose entries are `kernel` IR, lowered by schedules for a machine."""
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from orchestrion.compiler.ir.core import Block, Operation
-from orchestrion.compiler.kernel import dialect as k
 from orchestrion.compiler.kernel.body import Body
 from orchestrion.compiler.kernel.choose import Choice, choose
 from orchestrion.compiler.kernel.lower import lower_entry
@@ -46,27 +44,3 @@ class Lowered(NamedTuple):
             frozenset[str]().union(*(signature.features for signature in signatures)),
             max(signature.shared_bytes for signature in signatures),
         )
-
-
-#: ops whose methods do not have their names
-_METHODS = {
-    "for": "loop",
-    "while": "repeat",
-    "if": "branch",
-    "yield": "nothing",
-    "return": "nothing",
-    "vector": "make_vector",
-}
-
-#: the method of scalar ops
-_SCALAR = "scalar_op"
-
-
-def methods_of(renderer: type) -> dict[str, Callable[[Any, Any], None]]:
-    """Op of `kernel` -> the method of a class that renders it: that of its name, or `scalar_op` for scalar ops.
-    Ops without a method are left out.
-    """
-    short = {name: name.removeprefix("kernel.") for name in k.DIALECT.ops}
-    named = {name: getattr(renderer, _METHODS.get(last, last), None) for name, last in short.items()}
-    named |= dict.fromkeys((op.name for op in k.SCALARS.values()), getattr(renderer, _SCALAR))
-    return {name: method for name, method in named.items() if method is not None}

@@ -44,6 +44,11 @@ def series(terms: Callable[[int], Any]) -> Callable[[Any], Any]:
 # name -> (function of r or z, interval, what its error is multiplied with before it meets a result of size one)
 FITS: dict[str, tuple[Callable[[Any], Any], tuple[Any, Any], Any]] = {
     "exp": (series(lambda n: 1 / mpmath.factorial(n + 2)), (-mpmath.log(2) / 2, mpmath.log(2) / 2), mpf("0.35")),
+    "exp2": (
+        series(lambda n: mpmath.log(2) ** (n + 1) / mpmath.factorial(n + 1)),
+        (mpf("-0.5"), mpf("0.5")),
+        mpf("0.15"),
+    ),
     "log": (series(lambda n: mpf(1) / (2 * n + 3)), (0, LARGEST_Z), LARGEST_Z),
     "log_tail": (series(lambda n: mpf(1) / (2 * n + 5)), (0, LARGEST_Z), LARGEST_Z**2 * 2**10),
     "sine": (series(lambda n: mpf(-1) ** (n + 1) / mpmath.factorial(2 * n + 3)), (0, mpf("0.6169")), mpf("0.6169")),
@@ -57,6 +62,8 @@ FITS: dict[str, tuple[Callable[[Any], Any], tuple[Any, Any], Any]] = {
 }
 #: precision -> the middle of the tail of erfc, and where the tail is below every number of the format
 TAILS = {24: (2.75, 10.5), 53: (4.5, 27.5)}
+#: points that a fit with weights goes past
+POINTS = 120
 
 
 def tail(precision: int) -> tuple[Callable[[Any], Any], tuple[Any, Any]]:
@@ -68,6 +75,26 @@ def tail(precision: int) -> tuple[Callable[[Any], Any], tuple[Any, Any]]:
         return (1 + 2 * a) * mpmath.exp(a * a) * mpmath.erfc(a)
 
     return function, ((mpf("0.75") - center) / (mpf("0.75") + center), (most - center) / (most + center))
+
+
+def far_erf(precision: int, rounded: Callable[[Any], float]) -> dict[str, Any]:
+    """-log2(erfc a) / a from a = 3/4 to where erf is one. An error is multiplied with a erfc a / erf a."""
+    with mp.workprec(300):
+        most = mpmath.findroot(lambda a: mpmath.log(mpmath.erfc(a) * mpf(2) ** (precision + 2)), mpmath.sqrt(precision))
+        middle, half = (mpf("0.75") + most) / 2, (most - mpf("0.75")) / 2
+        points = [middle + half * mpmath.cos(mpmath.pi * (2 * j + 1) / (2 * POINTS)) for j in range(POINTS)]
+        wanted = [-mpmath.log(mpmath.erfc(a), 2) / a for a in points]
+        weights = [a * mpmath.erfc(a) / mpmath.erf(a) for a in points]
+        for terms in range(6, 40):
+            columns = mpmath.matrix([[w * a**j for j in range(terms)] for a, w in zip(points, weights, strict=True)])
+            found = mpmath.lu_solve(columns, mpmath.matrix([w * y for w, y in zip(weights, wanted, strict=True)]))
+            errors = [
+                abs(mpmath.polyval(list(found)[::-1], a) - y) * w
+                for a, y, w in zip(points, wanted, weights, strict=True)
+            ]
+            if max(errors) < mpf(2) ** -(precision + 5):
+                return {"erf_most": rounded(most), "erf_far": tuple(map(rounded, found))}
+    raise AssertionError(f"no fit of erf reaches {precision} bits")
 
 
 def fit(name: str, precision: int, rounded: Callable[[Any], float]) -> tuple[float, ...]:
@@ -152,6 +179,7 @@ def table(name: str) -> dict[str, Any]:
         "erfc_most": TAILS[precision][1],
         **{name: fit(name, precision, rounded) for name in FITS},
         "erfc": tail_fit(precision, rounded),
+        **far_erf(precision, rounded),
     }
 
 

@@ -31,12 +31,12 @@ def _nan_or_compared(op: k.Scalar) -> k.Scalar | None:
     test, compared = (value.defining_op for value in op.operands)
     if not isinstance(compared, k.Scalar) or compared.primitive.name not in ("compare_gt", "compare_lt"):
         return None
-    value, bound = compared.operands[0], compared.operands[1].defining_op
+    value, bound = compared.operands[0], k.bits_of(compared.operands[1])
     dtype = k.dtype_of(value)
-    if dtype.kind != FLOAT or not isinstance(bound, k.Constant):
+    if dtype.kind != FLOAT or bound is None:
         return None
     magnitude, infinity = (1 << dtype.bits - 1) - 1, _infinity(dtype.bits)
-    if bound.bits & magnitude > infinity or not _is(test, "compare_gt", infinity):
+    if bound & magnitude > infinity or not _is(test, "compare_gt", infinity):
         return None
     masked = test.operands[0].defining_op if test is not None else None
     bits = masked.operands[0].defining_op if masked is not None and _is(masked, "and", magnitude) else None
@@ -50,10 +50,7 @@ def _infinity(bits: int) -> int:
 
 def _is(op: Operation | None, name: str, constant: int) -> bool:
     """Whether an op is that primitive on a value and a constant."""
-    if not isinstance(op, k.Scalar) or op.primitive.name != name:
-        return False
-    factor = op.operands[1].defining_op
-    return isinstance(factor, k.Constant) and factor.bits == constant
+    return isinstance(op, k.Scalar) and op.primitive.name == name and k.bits_of(op.operands[1]) == constant
 
 
 class CBody(BodyText):
@@ -95,8 +92,8 @@ class CBody(BodyText):
         if not isinstance(joined, k.Scalar) or joined.primitive.name not in ("and", "or"):
             self._plain_op(op)
             return
-        first, second = (self._operand(value) for value in joined.operands)
-        yes, no = (self._operand(value) for value in op.operands[1:])
+        first, second = (self.operand(value) for value in joined.operands)
+        yes, no = (self.operand(value) for value in op.operands[1:])
         inner = f"({second} ? {yes} : {no})"
         text = f"{first} ? {yes} : {inner}" if joined.primitive.name == "or" else f"{first} ? {inner} : {no}"
         self._place(op.output, text)
@@ -108,7 +105,7 @@ class CBody(BodyText):
         outer = op.parent_op
         if isinstance(outer, k.For) and all(_vectors(one) >= MANY_SUMS for one in (op, outer)):
             for value in outer.body.block.arguments[1:]:
-                self._line(f"IN_MEMORY({self.names[value]});")
+                self.line(f"IN_MEMORY({self.names[value]});")
         super().loop(op)
 
     def call(self, op: k.Call) -> None:
@@ -141,21 +138,21 @@ class CBody(BodyText):
         return f"{self.type(vector)}_of({', '.join(lanes)})"
 
     def load_vector(self, op: k.LoadVector) -> None:
-        index = f"{self._operand(op.index)} * {k.length_of(op.output)}u"
+        index = f"{self.operand(op.index)} * {k.length_of(op.output)}u"
         self._define(op.output, f"{self.type(op.output)}_load({self.names[op.binding]} + {index})")
 
     def load_lanes(self, op: k.LoadLanes | k.LoadSharedLanes) -> None:
         memory, index = op.operands
-        self._define(op.output, f"{self.type(op.output)}_load({self.names[memory]} + {self._operand(index)})")
+        self._define(op.output, f"{self.type(op.output)}_load({self.names[memory]} + {self.operand(index)})")
 
     load_shared_lanes = load_lanes
 
     def store_shared_lanes(self, op: k.StoreSharedLanes) -> None:
-        place = f"{self.names[op.shared]} + {self._operand(op.index)}"
-        self._line(f"{self.type(op.vector)}_store({place}, {self.names[op.vector]});")
+        place = f"{self.names[op.shared]} + {self.operand(op.index)}"
+        self.line(f"{self.type(op.vector)}_store({place}, {self.names[op.vector]});")
 
     def prefetch(self, op: k.Prefetch) -> None:
-        self._line(f"PREFETCH({self.names[op.binding]}, (uintptr_t){self._operand(op.index)} * {op.size.value}u);")
+        self.line(f"PREFETCH({self.names[op.binding]}, (uintptr_t){self.operand(op.index)} * {op.size.value}u);")
 
     def make_vector(self, op: k.Vector) -> None:
         names = [self.names[value] for value in op.values]
@@ -168,8 +165,8 @@ class CBody(BodyText):
 
     def transpose(self, op: k.Transpose) -> None:
         type, array = self.type(op.outputs[0]), self.new_name("t")
-        self._line(f"{type} {array}[] = {{{', '.join(self.names[value] for value in op.vectors)}}};")
-        self._line(f"{type}_transpose({array});")
+        self.line(f"{type} {array}[] = {{{', '.join(self.names[value] for value in op.vectors)}}};")
+        self.line(f"{type}_transpose({array});")
         self.names.update((value, f"{array}[{number}]") for number, value in enumerate(op.outputs))
 
     def multiply_add(self, op: k.MultiplyAdd) -> None:
@@ -187,14 +184,14 @@ class CBody(BodyText):
         self._define(op.output, f"{self.type(op.output)}_multiply_add_bytes({names})")
 
     def load_bytes(self, op: k.LoadBytes) -> None:
-        word, place = f"word_{op.element.value}", f"{self.names[op.binding]} + {self._operand(op.index)}"
+        word, place = f"word_{op.element.value}", f"{self.names[op.binding]} + {self.operand(op.index)}"
         lanes, apart = k.length_of(op.output), 4 // BY_NAME[op.element.value].itemsize
         words = [f"{word}({place} + {apart * lane}u)" if lane else f"{word}({place})" for lane in range(lanes)]
         self._define(op.output, words[0] if lanes == 1 else self.joined(op.output, words))
 
     def store_vector(self, op: k.StoreVector) -> None:
-        place = f"{self.names[op.binding]} + {self._operand(op.index)} * {k.length_of(op.value)}u"
-        self._line(f"{self.type(op.value)}_store({place}, {self.names[op.value]});")
+        place = f"{self.names[op.binding]} + {self.operand(op.index)} * {k.length_of(op.value)}u"
+        self.line(f"{self.type(op.value)}_store({place}, {self.names[op.value]});")
 
     workgroup_id = local_id = BodyText.nothing
 
@@ -202,15 +199,7 @@ class CBody(BodyText):
 
     def define_as(self, name: str, value: Value, text: str) -> None:
         """Defines a value under a name that the caller gives."""
-        self._line(f"const {self.type(value)} {name} = {text};")
-
-    def line(self, text: str) -> None:
-        """Appends a statement."""
-        self._line(text)
-
-    def operand(self, value: Value) -> str:
-        """The text of a value inside an expression."""
-        return self._operand(value)
+        self.line(f"const {self.type(value)} {name} = {text};")
 
     def new_name(self, letter: str = "v") -> str:
         """A name for a variable, an array or a pointer."""
@@ -220,21 +209,17 @@ class CBody(BodyText):
     def variable(self, value: Value, text: str = "") -> str:
         """Declares a variable for a value, and returns its name."""
         name = self._new(value)
-        self._line(f"{self.type(value)} {name}{text and f' = {text}'};")
+        self.line(f"{self.type(value)} {name}{text and f' = {text}'};")
         return name
-
-    def assign(self, targets: Sequence[str], values: Sequence[Value]) -> None:
-        """Assigns all values at once."""
-        self._assign(targets, values)
 
     @contextmanager
     def braces(self, head: str) -> Iterator[None]:
         """The lines of the body are indented."""
-        self._line(f"{head} {{".lstrip())
+        self.line(f"{head} {{".lstrip())
         self.depth += 1
         yield
         self.depth -= 1
-        self._line("}")
+        self.line("}")
 
     @contextmanager
     def scope(self, names: MutableMapping[Value, str]) -> Iterator[None]:

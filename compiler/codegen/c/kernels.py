@@ -197,11 +197,6 @@ class KernelText(WorkgroupOps):
             self._load_kept("0", [value])
         return names[value]
 
-    def _copy(self, pairs: Sequence[tuple[Value, str]]) -> None:
-        """Stores values of each invocation to arrays."""
-        if pairs:
-            self._run(Segment(()), pairs)
-
     def _load_kept(self, number: str, values: Iterable[Value]) -> None:
         for value in values:
             if value in self.kept and value not in self.body.names:
@@ -254,11 +249,9 @@ class KernelText(WorkgroupOps):
         if self.place is not None:
             lower, upper = (f"({c_type})({edge} * {self.size}u)" for edge in ("begin", "end"))
         else:
-            known = [v.defining_op.bits for v in segment.limits if isinstance(v.defining_op, k.Constant)]
-            least = min([self.size, *known, *([1] if segment.first_only else [])])
-            lower, upper = "0", f"{least}u"
+            lower, upper = "0", f"{self._most(segment)}u"
         for limit in segment.limits:
-            if self.place is None and isinstance(limit.defining_op, k.Constant):
+            if self.place is None and k.bits_of(limit) is not None:
                 continue
             given = self._one(limit)
             given = given if str(limit.type) == type else f"({c_type})({given})"

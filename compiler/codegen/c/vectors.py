@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
+from orchestrion.compiler.targets.cpu.squares import exchanges
 from orchestrion.schema.dtypes import BY_NAME, SIGNED
 
 from .language import LANGUAGE
@@ -157,19 +158,12 @@ def _multiply_add_of_parts(dtype: str, v: str, parts: Sequence[int], part: int) 
 
 
 def _transpose_of_parts(v: str, lanes: int, part: int) -> str:
-    """Squares of parts are transposed; in each step, pairs of parts exchange halves of blocks of elements."""
-    steps, distance = [], 1
-    while distance < part:
-        low = [n if not n & distance else part + n - distance for n in range(part)]
-        high = [n + distance if not n & distance else part + n for n in range(part)]
-        for first in (n for n in range(part) if not n & distance):
-            x, y = f"m[{first}]", f"m[{first + distance}]"
-            steps += [f"p = {x};", *(
-                f"{to} = SHUFFLE({v}, p, {y if to == x else 'q'}, {', '.join(map(str, half))});"
-                for to, half in ((x, low), (y, high))
-            )]  # fmt: skip
-            steps[-2:-2] = [f"q = {y};"]
-        distance *= 2
+    """Squares of parts are transposed."""
+    steps = []
+    for first, second, *masks in exchanges(part):
+        x, y = f"m[{first}]", f"m[{second}]"
+        low, high = (", ".join(map(str, mask)) for mask in masks)
+        steps += [f"p = {x};", f"q = {y};", f"{x} = SHUFFLE({v}, p, {y}, {low});", f"{y} = SHUFFLE({v}, p, q, {high});"]
     mask = _SHUFFLE.format(v=v, bytes=4 * part if v[1:3] == "32" else 8 * part, bits=v[1:3])
     square = mask + _statements(v, "square", f"{v}_part *m", f"{v}_part p, q;", *steps)
     blocks = lanes // part

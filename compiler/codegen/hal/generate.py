@@ -46,12 +46,6 @@ _IMPORTS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("orchestrion.schema.dtypes", ("BY_NAME", "DType")),
     ("orchestrion.schema.errors", ("ModuleError",)),
 )
-#: names of generated code itself; a class of the program has another one
-_OWN: Final = (
-    *("Program", "Variant", "Call", "Unwatched", "Recent", "Releasable", "ProgramFailed"),
-    *("Resource", "Made", "Parameters"),
-    *("NAME", "FOLDER", "MODULE", "MOST_RECORDINGS", "MOST_SIZES", "PROGRAMS"),
-)
 _TYPES: Final = '''
 class Releasable(Protocol):
     """Memory, code or a recording of a device."""
@@ -81,7 +75,7 @@ def _generate(module: Module, subject: Subject, name: str) -> Files:
     codes = [Code(module, ordinal, exports) for ordinal in _chosen(module, subject)]
     payloads = Payloads(module, name)
     imported = [one for _, names in _IMPORTS for one in names]
-    classes = Names((*_OWN, *imported, *map(dtype_name, DTYPES)))
+    classes = Names((*imported, *map(dtype_name, DTYPES)))
     title = classes.unique(f"{_camel(name)}Program" if iskeyword(_camel(name)) else _camel(name))
     texts, dtypes, helpers = _programs(codes, title, payloads, classes)
     head = _head(subject.source, module, name, codes)

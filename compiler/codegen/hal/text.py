@@ -18,7 +18,8 @@ _INDENT: Final = "    "
 #: names that generated code uses itself, beside those that Python has
 _OWN: Final = frozenset(
     "call self device made wait signal np npt upload storage described destination words wrapped quotient remainder "
-    "create host_control_flow hashlib".split()
+    "create host_control_flow hashlib Program Variant Call Unwatched Recent Releasable ProgramFailed Resource Made "
+    "Parameters NAME FOLDER MODULE MOST_RECORDINGS MOST_SIZES PROGRAMS".split()
 )
 
 

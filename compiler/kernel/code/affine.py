@@ -1,4 +1,4 @@
-"""Positions as sums: a constant and multiples of other values, modulo the range of the index type.
+"""Positions as sums: a constant and multiples of other values, modulo the range of their type.
 
 A position in memory becomes a sum of terms that are constant in the surrounding loops and of terms that change. The
 constant terms are added in front of the loop (the builder hoists them), so an iteration adds only the rest. The literal
@@ -6,85 +6,87 @@ constant comes last: the positions of neighbours then differ in the last step, a
 they vectorize loads and stores. A quotient and a remainder of one division are joined into the dividend.
 """
 
-from collections.abc import Iterable, Mapping
+from __future__ import annotations
+
+from collections.abc import Iterable
 from math import gcd
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.kernel import dialect as k
 from orchestrion.schema.dtypes import BY_NAME
 
-from .builder import KernelBuilder
+if TYPE_CHECKING:
+    from .builder import KernelBuilder
 
 
 class Sum(NamedTuple):
     """`constant` plus each value of `terms` times its factor."""
 
-    terms: Mapping[Value, int]
+    terms: dict[Value, int]
     constant: int
 
 
-class Constants(Protocol):
-    """Knows the constants among values, and the type of every index. `sums`: those of `sum_of` so far."""
-
-    index_type: str
-    sums: dict[Value, Sum]
-
-    def pattern(self, value: Value) -> int | None:
-        """The bits of a constant; None for any other value."""
-        ...
+def sum_of(value: Value) -> Sum:
+    """The sum that an integer computes."""
+    return _sum_of(value, {})
 
 
-def sum_of(b: Constants, value: Value) -> Sum:
-    """The sum that a value of the index type computes."""
-    found = b.sums.get(value)
-    if found is None:
-        found = b.sums[value] = _sum_of(b, value)
-    return found
+def _sum_of(value: Value, found: dict[Value, Sum]) -> Sum:
+    """The same. `found`: the sums of some of its parts, which may occur in several others."""
+    if value not in found:
+        found[value] = _sum_of_parts(value, found)
+    return found[value]
 
 
-def _sum_of(b: Constants, value: Value) -> Sum:
-    known = b.pattern(value)
+def _sum_of_parts(value: Value, found: dict[Value, Sum]) -> Sum:
+    op, known = value.defining_op, k.bits_of(value)
     if known is not None:
         return Sum({}, known)
-    op = value.defining_op
-    if op is None or op.name not in ("kernel.add", "kernel.multiply"):
-        return Sum({value: 1}, 0)
-    x, y = op.operands
-    if op.name == "kernel.add":
-        return added(b, ((sum_of(b, x), 1), (sum_of(b, y), 1)))
-    for factor, other in ((b.pattern(x), y), (b.pattern(y), x)):
-        if factor is not None:
-            return added(b, ((sum_of(b, other), factor),))
+    if isinstance(op, k.Scalar) and op.primitive.name in ("add", "multiply"):
+        bits = k.dtype_of(value).bits
+        x, y = (_sum_of(operand, found) for operand in op.operands)
+        if op.primitive.name == "add":
+            return added(((x, 1), (y, 1)), bits)
+        if not x.terms or not y.terms:
+            other, factor = (x, y.constant) if x.terms else (y, x.constant)
+            return added(((other, factor),), bits)
     return Sum({value: 1}, 0)
 
 
-def added(b: Constants, parts: Iterable[tuple[Sum, int]]) -> Sum:
-    """The sum of some sums, each times a factor."""
-    mask = (1 << BY_NAME[b.index_type].bits) - 1
+def difference(x: Sum, y: Sum) -> int | None:
+    """x - y if it is known and not negative."""
+    return x.constant - y.constant if x.terms == y.terms and x.constant >= y.constant else None
+
+
+def added(parts: Iterable[tuple[Sum, int]], bits: int) -> Sum:
+    """The sum of some sums, each times a factor, of integers of `bits` bits."""
+    mask = (1 << bits) - 1
     terms: dict[Value, int] = {}
     constant = 0
     for part, times in parts:
         constant = (constant + part.constant * times) & mask
         for value, count in part.terms.items():
             terms[value] = (terms.get(value, 0) + count * times) & mask
-    return _undivided(b, Sum({value: count for value, count in terms.items() if count}, constant), mask)
+    return _undivided(Sum({value: count for value, count in terms.items() if count}, constant), bits)
 
 
-def _undivided(b: Constants, whole: Sum, mask: int) -> Sum:
+def _undivided(whole: Sum, bits: int) -> Sum:
     """Replaces (x / n) * n + x mod n by x."""
     for quotient, count in whole.terms.items():
         over = quotient.defining_op
         if over is None or over.name != "kernel.unchecked_divide":
             continue
-        size = b.pattern(over.operands[1])
+        size = k.bits_of(over.operands[1])
         for remainder, times in whole.terms.items():
             rest = remainder.defining_op
             if rest is None or rest.name != "kernel.unchecked_remainder" or size is None:
                 continue
-            if all(x is y for x, y in zip(over.operands, rest.operands, strict=True)) and times * size & mask == count:
+            is_whole = (times * size - count) % (1 << bits) == 0
+            if is_whole and all(x is y for x, y in zip(over.operands, rest.operands, strict=True)):
                 kept = {v: n for v, n in whole.terms.items() if v is not quotient and v is not remainder}
-                parts = ((Sum(kept, whole.constant), 1), (sum_of(b, over.operands[0]), times))
-                return added(b, parts)
+                parts = ((Sum(kept, whole.constant), 1), (sum_of(over.operands[0]), times))
+                return added(parts, bits)
     return whole
 
 
@@ -108,7 +110,7 @@ def split(b: KernelBuilder, coordinate: Value, tile: int) -> tuple[Value, Value]
     known = aligned(b, coordinate, tile)
     if known is not None:
         return known[0], b.index(known[1])
-    whole = sum_of(b, coordinate)
+    whole = sum_of(coordinate)
     number = {value: count // tile for value, count in whole.terms.items() if count % tile == 0}
     rest = {value: count for value, count in whole.terms.items() if count % tile}
     unit, place = gcd(tile, *rest.values()), whole.constant % tile
@@ -122,7 +124,7 @@ def split(b: KernelBuilder, coordinate: Value, tile: int) -> tuple[Value, Value]
 
 def aligned(b: KernelBuilder, coordinate: Value, tile: int) -> tuple[Value, int] | None:
     """coordinate / tile, and coordinate mod tile if the sum shows that it is a constant; else None."""
-    whole = sum_of(b, coordinate)
+    whole = sum_of(coordinate)
     if not _counts(b, whole) or any(count % tile for count in whole.terms.values()):
         return None
     number = {value: count // tile for value, count in whole.terms.items()}
@@ -137,7 +139,7 @@ def group_of(b: KernelBuilder, positions: Iterable[Value], count: int) -> Value 
     return numbers.pop() if in_order and len(numbers) == 1 else None
 
 
-def _counts(b: Constants, whole: Sum) -> bool:
+def _counts(b: KernelBuilder, whole: Sum) -> bool:
     """Whether nothing is subtracted. Then no part of the sum wraps, because the whole sum is in range."""
     half = 1 << (BY_NAME[b.index_type].bits - 1)
     return all(count < half for count in (*whole.terms.values(), whole.constant))

@@ -12,7 +12,6 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from orchestrion.compiler.ir.attributes import IntegerAttr, StringAttr, UnitAttr
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
@@ -30,9 +29,6 @@ from orchestrion.schema.dtypes import BY_NAME, FLOAT, SIGNED, UNSIGNED, DType
 from . import size_arithmetic
 from .folding import array_of, attribute_of, folded, is_nan, unchanged
 from .open_regions import OpenIf, OpenLoop, OpenWhile, Scopes
-
-if TYPE_CHECKING:
-    from .affine import Sum
 
 #: least number of ops of an expansion that becomes a function; a shorter one is about as long as its call
 LEAST_CALLED = 5
@@ -63,8 +59,6 @@ class KernelBuilder(LoweringEmitter[Value]):
         self.loc: Location = UNKNOWN
         self.numbering = Scopes()
         self.memo = Scopes()
-        #: value of the index type -> the sum that it computes (`affine.py`)
-        self.sums: dict[Value, Sum] = {}
         self._constants: dict[tuple[int, str], Value] = {}
         self._known: dict[Value, int] = {}
         #: the open regions from the entry inwards, and the number of them that contain a value

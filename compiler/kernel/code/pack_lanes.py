@@ -34,7 +34,7 @@ def _neighbouring_stores(ops: Sequence[Operation], b: KernelBuilder, lanes: int)
     found: dict[Hashable, dict[int, k.Store]] = {}
     for op in ops:
         if isinstance(op, k.Store):
-            where = sum_of(b, op.index)
+            where = sum_of(op.index)
             found.setdefault((op.binding, frozenset(where.terms.items())), {})[where.constant] = op
     for stores in found.values():
         run: list[k.Store] = []

@@ -78,11 +78,11 @@ def neighbours(values: Sequence[Value], b: KernelBuilder) -> Load | None:
     first = values[0].defining_op
     if not isinstance(first, Load) or str(first.output.type) == "i1":
         return None
-    start = sum_of(b, first.index)
+    start = sum_of(first.index)
     for number, value in enumerate(values):
         load = value.defining_op
         if not isinstance(load, Load) or load.binding is not first.binding or load.parent is not first.parent:
             return None
-        if sum_of(b, load.index) != (start.terms, start.constant + number):
+        if sum_of(load.index) != (start.terms, start.constant + number):
             return None
     return first

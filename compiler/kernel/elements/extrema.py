@@ -83,11 +83,11 @@ def of_bits(b: KernelBuilder, reduction: Reduction) -> Reduction:
 
     def combine(x: Sequence[Value], y: Sequence[Value]) -> Scalars:
         yield from ()
-        names = "maximum", "minimum", "maximum"
-        return [b.op(name, *pair) for name, *pair in zip(names, x, y, strict=True)]
+        names = "compare_gt", "compare_lt", "compare_gt"
+        return [b.select(b.op(name, *pair), *pair) for name, *pair in zip(names, x, y, strict=True)]
 
     neutral = None if reduction.neutral is None else words(reduction.neutral)
-    exact = replace(reduction, neutral=neutral, dtypes=("i32", "ui32", "ui32"), is_exact=True)
+    exact = replace(reduction, neutral=neutral, dtypes=("i32", "ui32", "ui32"), is_exact=True, by_lanes=True)
     return replace(exact, start=start, element=element, combine=combine)
 
 

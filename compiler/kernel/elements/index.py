@@ -13,6 +13,7 @@ from orchestrion.compiler.ir.core import Block, Value
 from orchestrion.compiler.ir.dims import Dim, Shape, Size, dim_max, is_dynamic, is_less
 from orchestrion.compiler.kernel.code.affine import Sum, added, emit, sum_of
 from orchestrion.compiler.kernel.code.builder import KernelBuilder
+from orchestrion.schema.dtypes import BY_NAME
 
 
 class Index:
@@ -118,15 +119,15 @@ def linearize(b: KernelBuilder, coordinates: Sequence[Value], shape: Shape) -> V
         if size != 1:
             parts.append(_times(b, coordinate, stride))
             stride *= size
-    return emit(b, added(b, reversed(parts)))
+    return emit(b, added(reversed(parts), BY_NAME[b.index_type].bits))
 
 
 def _times(b: KernelBuilder, coordinate: Value, stride: Size) -> tuple[Sum, int]:
     """A sum and a factor whose product is `coordinate * stride`. The sum includes the dynamic part of the stride."""
     if not isinstance(stride, Dim):
-        return sum_of(b, coordinate), stride
+        return sum_of(coordinate), stride
     known = gcd(*(count for count, _ in stride.terms))
-    return sum_of(b, b.op("multiply", coordinate, b.index(stride // known))), known
+    return sum_of(b.op("multiply", coordinate, b.index(stride // known))), known
 
 
 def invocation_index(b: KernelBuilder, workgroup_size: int) -> Value:

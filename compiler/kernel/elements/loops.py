@@ -48,6 +48,7 @@ class Reduction:
     when combined, None if none are known. `accumulate`: combines values with the element at coordinates, if other ops
     than those of `combine` and `element` do that. `dtypes`: types of the values, for memory of theirs. `width`:
     elements of a block that one element counts as. `is_exact`: nothing is rounded, so long reductions need no blocks.
+    `by_lanes`: `combine` takes vectors of values, too, lane by lane, and elements may be combined in any order.
     """
 
     sizes: Shape
@@ -58,6 +59,7 @@ class Reduction:
     accumulate: Callable[[Sequence[Value], Sequence[Value]], Scalars] | None = None
     dtypes: Sequence[str] = ()
     is_exact: bool = False
+    by_lanes: bool = False
     width: int = 1
 
     @property

@@ -57,6 +57,8 @@ class Parts:
         count = self.count
         if self.free and b.machine.lanes and not is_dynamic(count) and count % (2 * FEW_LANES) == 0:
             return self._halved(count // 2).few()
+        if self.reduction.by_lanes and b.machine.lanes and count == FEW_LANES:
+            return self._turned(FEW_LANES)
         return self if self.most <= FEW_PARTS else self._combined().few()
 
     def _halved(self, fewer: int) -> Parts:
@@ -70,6 +72,22 @@ class Parts:
             store_part(self.elemental, values, made, b.inside(made[0], local))
         b.barrier()
         return Parts(self.elemental, self.reduction, made, fewer, fewer, self.free)
+
+    def _turned(self, count: int) -> Parts:
+        """Combines the parts as a vector with the same vector, turned by half of its lanes, and so on, in one
+        invocation. Scalars would leave their vectors one by one.
+        """
+        b = self.elemental.builder
+        made = [b.shared(1, b.dtype(array)) for array in self.arrays]
+        with b.when(b.op("compare_lt", b.local_id(), b.word(1))):
+            values = [b.load_shared_lanes(array, b.word(0), count) for array in self.arrays]
+            while count := count // 2:
+                lanes = [b.lanes(vector) for vector in values]
+                turned = [b.vector([*some[count:], *some[:count]]) for some in lanes]
+                values = self.elemental.run(self.reduction.combine(values, turned))
+            store_part(self.elemental, [b.lanes(vector)[0] for vector in values], made, b.word(0))
+        b.barrier()
+        return Parts(self.elemental, self.reduction, made, 1, 1, self.free)
 
     def _combined(self) -> Parts:
         """Combines each `RADIX` neighbouring parts into one."""

@@ -16,15 +16,15 @@ indices of memory and of loops have a low word only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from math import prod
-from typing import Any
 
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.effects import erase_dead
 from orchestrion.compiler.kernel import dialect as k
 from orchestrion.compiler.kernel.code.affine import aligned, group_of
 from orchestrion.compiler.kernel.code.builder import KernelBuilder
+from orchestrion.compiler.kernel.methods import methods_of
 from orchestrion.compiler.scalars.math.number import Number
 from orchestrion.compiler.sequencer.level_code import code_of
 from orchestrion.compiler.sequencer.ll_seq import Entry, Executable
@@ -78,19 +78,14 @@ class _Rewriter:
     def rewritten(self) -> Block:
         """The new block."""
         self.ops(self.source)
+        self.b.insert(k.Return())
         return self.block
 
     def ops(self, ops: Iterable[Operation]) -> None:
         """Copies ops to the open region."""
         for op in ops:
             self.b.loc = op.loc
-            method = _OPS.get(type(op))
-            if isinstance(op, k.Scalar):
-                self.scalar(op)
-            elif method is not None:
-                method(self, op)
-            else:
-                self.copied(op)
+            _OPS.get(op.name, _Rewriter.copied)(self, op)
 
     def copied(self, op: Operation) -> None:
         """An op of which neither operands nor results are emulated."""
@@ -115,7 +110,7 @@ class _Rewriter:
 
     # scalars
 
-    def scalar(self, op: k.Scalar) -> None:
+    def scalar_op(self, op: k.Scalar) -> None:
         types, result = [k.dtype_of(value) for value in op.operands], k.dtype_of(op.output)
         if not k.is_vector(op.output.type):
             operands = [self.parts[value] for value in op.operands]
@@ -124,7 +119,7 @@ class _Rewriter:
         lanes = zip(*(self.vectors[value] for value in op.operands), strict=True)
         self.vectors[op.output] = [self.emulator.primitive(op.primitive, lane, types, result) for lane in lanes]
 
-    def vector(self, op: k.Vector) -> None:
+    def make_vector(self, op: k.Vector) -> None:
         self.vectors[op.output] = [self.parts[value] for value in op.values]
 
     def lanes(self, op: k.Lanes) -> None:
@@ -364,8 +359,8 @@ class _Rewriter:
         self.ops(block)
         return self.flat(k.yielded(block))
 
-    def nothing(self, op: k.Yield) -> None:
-        """The op around a region ends it."""
+    def nothing(self, op: Operation) -> None:
+        """The op around a region ends it, `rewritten` the entry."""
 
 
 def _bits(dtype: DType) -> int:
@@ -373,20 +368,4 @@ def _bits(dtype: DType) -> int:
     return 8 * dtype.itemsize
 
 
-_OPS: dict[type[Operation], Callable[[_Rewriter, Any], None]] = {
-    k.Constant: _Rewriter.constant,
-    k.WorkgroupId: _Rewriter.workgroup_id,
-    k.Load: _Rewriter.load,
-    k.LoadVector: _Rewriter.load_vector,
-    k.Vector: _Rewriter.vector,
-    k.Lanes: _Rewriter.lanes,
-    k.Store: _Rewriter.store,
-    k.StoreVector: _Rewriter.store_vector,
-    k.Shared: _Rewriter.shared,
-    k.LoadShared: _Rewriter.load_shared,
-    k.StoreShared: _Rewriter.store_shared,
-    k.For: _Rewriter.loop,
-    k.While: _Rewriter.repeat,
-    k.If: _Rewriter.branch,
-    k.Yield: _Rewriter.nothing,
-}
+_OPS = methods_of(_Rewriter)

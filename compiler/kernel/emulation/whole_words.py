@@ -19,7 +19,7 @@ from functools import cached_property
 
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.kernel import dialect as k
-from orchestrion.compiler.kernel.code.affine import Sum, sum_of
+from orchestrion.compiler.kernel.code.affine import sum_of
 from orchestrion.schema.dtypes import DType
 
 #: most ops of all elements of a word, and most iterations of their loops; stores take little of the time of longer code
@@ -51,8 +51,6 @@ class WholeWords:
         self.entry = entry
         self.elements = elements
         self.workgroup_size = workgroup_size
-        self.index_type = "ui32"
-        self.sums: dict[Value, Sum] = {}
         self.group = _only([op.output for op in entry if isinstance(op, k.WorkgroupId)])
         self.local = _only([op.output for op in entry if isinstance(op, k.LocalId)])
 
@@ -81,12 +79,12 @@ class WholeWords:
     def _is_linear(self, op: k.Scalar) -> bool:
         """Whether the result is a sum of the operands, or a multiple, or a local index of another type."""
         name = op.primitive.name
-        known = name == "multiply" and any(self.pattern(value) is not None for value in op.operands)
+        known = name == "multiply" and any(k.bits_of(value) is not None for value in op.operands)
         return known or name == "add" or name == "convert" and op.operands[0] is self.local
 
     def _is_of_index(self, value: Value) -> bool:
         """Whether a sum has a multiple of the index of the invocation, and no other part that tells invocations."""
-        terms = {_unconverted(term): count for term, count in sum_of(self, value).terms.items()}
+        terms = {_unconverted(term): count for term, count in sum_of(value).terms.items()}
         group, local = (terms.get(term, 0) for term in (self.group, self.local) if term is not None)
         return group == local * self.workgroup_size
 
@@ -97,7 +95,7 @@ class WholeWords:
             return None
         if op.outputs or op.parent is not self.entry or len(op.no.block.ops) > 1 or self.place is None:
             return None
-        terms = {_unconverted(term): count for term, count in sum_of(self, condition.operands[0]).terms.items()}
+        terms = {_unconverted(term): count for term, count in sum_of(condition.operands[0]).terms.items()}
         if self.local is None or self.group is None or terms != {self.group: self.workgroup_size, self.local: 1}:
             return None
         found = self._of(op.yes.block, self.local, self.place)
@@ -105,7 +103,7 @@ class WholeWords:
 
     def of_loop(self, op: k.For) -> Neighbours | None:
         """The code of a loop over the elements of a row, none of which depends on an element stored before."""
-        lower, upper, step = map(self.pattern, (op.lower, op.upper, op.step))
+        lower, upper, step = map(k.bits_of, (op.lower, op.upper, op.step))
         shared = self.local is not None and _unconverted(op.lower) is self.local and step == self.workgroup_size
         if op.outputs or upper is None or not (shared or (lower, step) == (0, 1)):
             return None
@@ -115,11 +113,6 @@ class WholeWords:
         stored = {store.binding for store in found.stores}
         loads = [one for top in found.ops for one in top.walk() if isinstance(one, k.Load | k.LoadVector)]
         return None if any(load.binding in stored for load in loads) else found
-
-    def pattern(self, value: Value) -> int | None:
-        """The bits of a constant; None for any other value."""
-        op = value.defining_op
-        return op.bits if isinstance(op, k.Constant) else None
 
     def _of(self, block: Block, index: Value, before: Sequence[Operation] = ()) -> Neighbours | None:
         """The code of a block, behind the ops `before`, if it can be repeated for neighbours."""
@@ -139,7 +132,7 @@ class WholeWords:
 
     def _count(self, op: k.Store, index: Value) -> int:
         """The elements of the word that a store writes to, if its first element is that of a multiple of the index."""
-        count, whole = self.elements(k.dtype_of(op.value)), sum_of(self, op.index)
+        count, whole = self.elements(k.dtype_of(op.value)), sum_of(op.index)
         terms = {_unconverted(value): number for value, number in whole.terms.items()}
         if terms.pop(index, 0) != 1 or any(number % count for number in (whole.constant, *terms.values())):
             return 1
@@ -154,7 +147,7 @@ class WholeWords:
                 return None
             times = 1
             if isinstance(op, k.For):
-                lower, upper, step = map(self.pattern, (op.lower, op.upper, op.step))
+                lower, upper, step = map(k.bits_of, (op.lower, op.upper, op.step))
                 if lower is None or upper is None or not step:
                     return None
                 times = max(upper - lower, 0) // step + 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from orchestrion.compiler.ir.dims import ceildiv
 from orchestrion.compiler.kernel.elements.loops import BLOCK
-from orchestrion.compiler.kernel.legality import problems
 from orchestrion.compiler.kernel.schedule import Schedule, Step
 
 from .panels import FEWEST_BLOCKS, FEWEST_COPIES, PANEL_LANES
@@ -41,8 +40,7 @@ def attention(task: Task) -> Schedule | None:
         return None
     sizes = {"m": local, **{dim: _tiles(size, tiles[dim]) for dim, size in (("k", length), ("n", columns))}}
     while down * local >= least:
-        schedule = _schedule(task, {"m": down, **tiles}, sizes | {"m": local})
-        if not any(problems(body, schedule, machine)):
+        if schedule := task.if_legal(_schedule(task, {"m": down, **tiles}, sizes | {"m": local})):
             return schedule
         local //= 2
     return None

@@ -1,13 +1,24 @@
 """erf and erfc.
 
-Near zero erf x = x + x P(x^2). Beyond 3/4, erfc x = e^(-x^2) Q(t) / (1 + 2 x), where t = (x - K) / (x + K) is between
--1 and 1 and Q is nearly constant; x^2 is exact, as a double word. Source of the scheme: M. M. Shepherd,
-J. G. Laframboise, "Chebyshev approximation of (1 + 2x) exp(x^2) erfc x in 0 <= x < inf", 1981.
+Near zero erf x = x + x P(x^2). Beyond 3/4, erf x = 1 - 2^(-x R(x)): an error of the power counts less than a third.
+erfc x has to keep the digits of the power: it is e^(-x^2) Q(t) / (1 + 2 x), where t = (x - K) / (x + K) is between -1
+and 1 and Q is nearly constant; x^2 is exact, as a double word. Source of the scheme: M. M. Shepherd, J. G. Laframboise,
+"Chebyshev approximation of (1 + 2x) exp(x^2) erfc x in 0 <= x < inf", 1981.
 """
 
 from .coefficients_generated import TABLES, Table
 from .exponential import change_of, reduce_exponent
-from .number import Number, fast_two_sum, polynomial, scale, select, sign_of, two_product, with_sign
+from .number import (
+    Number,
+    fast_two_sum,
+    polynomial,
+    scale,
+    scale_normal,
+    select,
+    sign_of,
+    two_product,
+    with_sign,
+)
 
 NEAR = 0.75
 
@@ -42,8 +53,14 @@ def _tail(magnitude: Number, table: Table) -> Number:
 def erf(x: Number) -> Number:
     """erf(x)."""
     table, magnitude = TABLES[x.dtype], abs(x)
-    far = with_sign(1.0 - _tail(magnitude, table), sign_of(x))
-    return select(magnitude < NEAR, x + _rest(x, table), far)
+    a = select(magnitude > table.erf_most, magnitude.constant(table.erf_most), magnitude)
+    exponent = a * polynomial(a, table.erf_far)
+    whole = exponent.rounded()
+    rest = whole - exponent
+    power = rest.multiply_add(polynomial(rest, table.exp2), 1.0)
+    scaled = scale(power, -whole) if x.emitter.scales else scale_normal(power, -whole.integer())
+    far = with_sign(1.0 - scaled, sign_of(x))
+    return select(magnitude >= NEAR, far, x + _rest(x, table))  # NaN is near: an integer of it is any
 
 
 def erfc(x: Number) -> Number:

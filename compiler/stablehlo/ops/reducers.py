@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from orchestrion.compiler.ir.core import Block, Value
-from orchestrion.schema.dtypes import BOOL, FLOAT, DType
+from orchestrion.schema.dtypes import BOOL, FLOAT, SIGNED, DType
 
 from .base import dtype_of, integer_limits
 from .elementwise import Compare
@@ -34,9 +34,12 @@ _NEUTRAL: Final[dict[str, Callable[[DType], Number]]] = {
     "stablehlo.multiply": lambda dtype: 1,
     "stablehlo.maximum": lambda dtype: _infinity(dtype, -1),
     "stablehlo.minimum": lambda dtype: _infinity(dtype, 1),
+    "stablehlo.and": lambda dtype: True if dtype.kind == BOOL else -1 if dtype.kind == SIGNED else _infinity(dtype, 1),
+    "stablehlo.or": lambda dtype: 0,
+    "stablehlo.xor": lambda dtype: 0,
 }
 #: Reducers of one op that are commutative.
-_COMMUTATIVE: Final = frozenset({*_NEUTRAL, "stablehlo.and", "stablehlo.or", "stablehlo.xor"})
+_COMMUTATIVE: Final = frozenset(_NEUTRAL)
 
 
 def single_op_name(body: Block) -> str:

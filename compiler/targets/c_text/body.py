@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.kernel import dialect as k
-from orchestrion.compiler.targets.kernel_target import methods_of
+from orchestrion.compiler.kernel.methods import methods_of
 from orchestrion.schema.dtypes import BOOL, FLOAT, SIGNED, UNSIGNED
 
 from .language import Language
@@ -54,11 +54,12 @@ class BodyText:
 
     # text
 
-    def _operand(self, value: Value) -> str:
+    def operand(self, value: Value) -> str:
         """The text of a value inside an expression."""
         return f"({self.names[value]})" if value in self.compound else self.names[value]
 
-    def _line(self, text: str) -> None:
+    def line(self, text: str) -> None:
+        """Appends a statement."""
         self.lines.append(INDENT * self.depth + text)
 
     def type(self, value: Value) -> str:
@@ -73,7 +74,7 @@ class BodyText:
         return name
 
     def _define(self, value: Value, text: str) -> None:
-        self._line(f"const {self.type(value)} {self._new(value)} = {text};")
+        self.line(f"const {self.type(value)} {self._new(value)} = {text};")
 
     def _place(self, value: Value, text: str, compound: bool = True) -> None:
         """Writes a pure value: a short expression at its only use, else a variable."""
@@ -84,17 +85,17 @@ class BodyText:
         if compound:
             self.compound.add(value)
 
-    def _assign(self, targets: Sequence[str], values: Sequence[Value]) -> None:
+    def assign(self, targets: Sequence[str], values: Sequence[Value]) -> None:
         """Assigns all values at once. A value that reads another target is saved first."""
         sources = [self.names[value] for value in values]
         for position, source in enumerate(sources):
             if set(_NAME.findall(source)) & set(targets) - {targets[position]}:
                 sources[position] = f"t{self.count}"
                 self.count += 1
-                self._line(f"const {self.type(values[position])} {sources[position]} = {source};")
+                self.line(f"const {self.type(values[position])} {sources[position]} = {source};")
         for target, source in zip(targets, sources, strict=True):
             if target != source:
-                self._line(f"{target} = {source};")
+                self.line(f"{target} = {source};")
 
     # ops
 
@@ -127,7 +128,7 @@ class BodyText:
             ]
             self._define(op.output, self.joined(op.output, lanes))
             return
-        names = [self._operand(operand) for operand in op.operands]
+        names = [self.operand(operand) for operand in op.operands]
         text = self.language.expression(op.primitive.name, names, types, k.dtype_of(op.output))
         if _is_product(op):
             self._define(op.output, text)
@@ -153,7 +154,7 @@ class BodyText:
 
     def store(self, op: k.Store | k.StoreShared) -> None:
         value, memory, index = (self.names[operand] for operand in op.operands)
-        self._line(f"{memory}[{index}] = {value};")
+        self.line(f"{memory}[{index}] = {value};")
 
     store_shared = store
 
@@ -163,38 +164,38 @@ class BodyText:
         for value, start, result in zip(carried, op.start, op.outputs, strict=True):
             targets.append(self._new(value))
             self.names[result] = self.names[value]
-            self._line(f"{self.type(value)} {self.names[value]} = {self.names[start]};")
+            self.line(f"{self.type(value)} {self.names[value]} = {self.names[start]};")
         i = self._new(index)
         lower, upper, step = (self.names[value] for value in (op.lower, op.upper, op.step))
-        self._line(f"for ({self.type(index)} {i} = {lower}; {i} < {upper}; {i} += {step}) {{")
+        self.line(f"for ({self.type(index)} {i} = {lower}; {i} < {upper}; {i} += {step}) {{")
         self._arm(op.body.block, targets)
-        self._line("}")
+        self.line("}")
 
     def repeat(self, op: k.While) -> None:
         condition, count = f"c{self.count}", f"n{self.count}"
         self.count += 1
-        self._line(f"{self.type(op.start)} {condition} = {self.names[op.start]};")
-        self._line(
+        self.line(f"{self.type(op.start)} {condition} = {self.names[op.start]};")
+        self.line(
             f"for ({self.type(op.most)} {count} = 0; {condition} && {count} < {self.names[op.most]}; ++{count}) {{"
         )
         self._arm(op.body.block, [condition])
-        self._line("}")
+        self.line("}")
 
     def branch(self, op: k.If) -> None:
         for result in op.outputs:
-            self._line(f"{self.type(result)} {self._new(result)};")
+            self.line(f"{self.type(result)} {self._new(result)};")
         targets = [self.names[result] for result in op.outputs]
-        self._line(f"if ({self.names[op.condition]}) {{")
+        self.line(f"if ({self.names[op.condition]}) {{")
         self._arm(op.yes.block, targets)
         if op.no.block.first is not op.no.block.last or targets:
-            self._line("} else {")
+            self.line("} else {")
             self._arm(op.no.block, targets)
-        self._line("}")
+        self.line("}")
 
     def _arm(self, block: Block, targets: Sequence[str]) -> None:
         self.depth += 1
         self.ops(block)
-        self._assign(targets, k.yielded(block))
+        self.assign(targets, k.yielded(block))
         self.depth -= 1
 
     def nothing(self, op: Operation) -> None:

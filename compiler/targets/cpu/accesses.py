@@ -18,7 +18,7 @@ from .code import Code
 from .decided import decided, is_decided
 from .forms import Form, Forms
 from .levels import Level
-from .masks import any_of
+from .masks import all_of, any_of
 from .neighbours import Guard, chosen_base, conjuncts, drop_of, is_near, load_apart, load_masked
 from .row_prefetches import Ahead, ask_for
 from .scalars import literal, memory_type, splat, suffix, type_of
@@ -47,10 +47,8 @@ class Accesses:
 
     def scalar(self, value: Value) -> str:
         """The base of a value of known form."""
-        op = value.defining_op
-        if isinstance(op, k.Constant):
-            return literal(op.bits, k.dtype_of(value))
-        return self.names[value]
+        known = k.bits_of(value)
+        return self.names[value] if known is None else literal(known, k.dtype_of(value))
 
     def vector(self, value: Value) -> str:
         """A value as a vector of all lanes."""
@@ -165,12 +163,10 @@ class Accesses:
 
     def _in_all_lanes(self, conditions: Sequence[Value]) -> str:
         """Whether conditions hold in all lanes. Scalars that decide it may say no instead."""
-        if self.mask is None and self.level is not None and self.level.decides:
-            if is_decided(conditions, self.forms.stride):
-                return decided(self.code, conditions, True, self.width, self.forms.stride, self.scalar)
-        flags = f"<{self.width} x i1>"
-        frozen = self.code.set(f"freeze {flags} {self._holds(conditions)}")
-        return self.code.set(f"call i1 @llvm.vector.reduce.and.v{self.width}i1({flags} {frozen})")
+        assert self.level is not None, "code with versions has a level"
+        if self.mask is None and self.level.decides and is_decided(conditions, self.forms.stride):
+            return decided(self.code, conditions, True, self.width, self.forms.stride, self.scalar)
+        return all_of(self.code, self._holds(conditions), self.width, self.level)
 
     def _known(self, value: Value) -> str | None:
         """The base of a value of known form; None for any other value."""
@@ -237,10 +233,12 @@ class Accesses:
     store_shared = store
 
     def _ask_ahead(self, op: k.Store | k.StoreShared, at: str, type: str) -> None:
-        """Asks caches for the place of a store in the next iteration of the outermost loop with a barrier."""
+        """Prefetches the place of a store in the next iteration of the outermost loop with a barrier: that of its last
+        element, because the store in front of it prefetches the line in which the first one lies.
+        """
         apart = 0 if isinstance(op, k.StoreShared) else distance_of(op)
         if apart:
-            following = self.code.set(f"getelementptr {type}, ptr {at}, i64 {apart}")
+            following = self.code.set(f"getelementptr {type}, ptr {at}, i64 {apart + self.width - 1}")
             self.code.ask_for(following, write=True)
 
     def load_vector(self, op: k.LoadVector) -> None:

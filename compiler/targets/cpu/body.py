@@ -15,7 +15,8 @@ from functools import partial
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.kernel import dialect as k
-from orchestrion.compiler.targets.kernel_target import methods_of
+from orchestrion.compiler.kernel.code.affine import difference, sum_of
+from orchestrion.compiler.kernel.methods import methods_of
 
 from .accesses import Accesses
 from .by_vectors import fills_registers, from_lane, sums_to_hold, values_from_outside
@@ -30,17 +31,7 @@ from .masks import all_of, any_of
 from .ordered_parts import MOST_JOINED_IN_ORDER, add_by_columns, ordered_parts_of
 from .scalars import instruction, memory_type, suffix, type_of
 from .scale import scaled
-from .squares import (
-    Squares,
-    difference,
-    exchanged,
-    load_square,
-    squares_of,
-    store_woven,
-    straight_squares,
-    sum_of,
-    woven_stores,
-)
+from .squares import Squares, exchanged, load_square, squares_of, store_woven, straight_squares, woven_stores
 from .streams import Stream, streams_of
 
 #: ops on integers of which results of constants are constants
@@ -202,7 +193,7 @@ class Body(Accesses):
         lanes = self.width if self.forms[op.condition].stride is None else 1
         test = op.condition.defining_op
         bits = k.dtype_of(test.operands[0]).bits if isinstance(test, k.Scalar) else 32
-        self.names[op.output] = all_of(self.code, self.vector(op.condition), lanes, bits, 32 * self.level.lanes // bits)
+        self.names[op.output] = all_of(self.code, self.vector(op.condition), lanes, self.level, bits)
 
     def byte_offset(self, op: k.ByteOffset) -> None:
         signed = self.level is None or self.level.byte_products != "vnni"
@@ -269,7 +260,8 @@ class Body(Accesses):
         index = op.body.block.arguments[0]
         carried = [op.body.block.arguments[1 + at] for at in part.results]
         lower, upper, step = (self.scalar(bound) for bound in (op.lower, op.upper, op.step))
-        wraps = not isinstance(op.step.defining_op, k.Constant) or op.step.defining_op.bits >= 1 << 30
+        step_bits = k.bits_of(op.step)
+        wraps = step_bits is None or step_bits >= 1 << 30
         starts = [self.formed(op.start[at], self.forms[value]) for at, value in zip(part.results, carried, strict=True)]
         whole = self.mask is None and len(part.results) == len(op.outputs)
         squares = squares_of(op, self.forms) if whole else None

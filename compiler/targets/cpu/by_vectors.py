@@ -16,12 +16,15 @@ from .forms import Forms
 from .levels import Level
 from .scalars import type_of
 
+#: vectors that the processor of a level with few registers holds: too few for the sums of the widest vectors
+FEW = 16
+
 
 def fills_registers(ops: Sequence[Operation], level: Level | None) -> bool:
     """Whether the sums, factors and elements of straight code fill the few registers of a level."""
-    if level is None or level.few_registers is None:
+    if level is None or level.registers > FEW:
         return False
-    return sum(isinstance(op, k.MultiplyAdd) for op in ops) > level.few_registers
+    return sum(isinstance(op, k.MultiplyAdd) for op in ops) > level.registers
 
 
 def sums_to_hold(

@@ -143,8 +143,8 @@ class EntryText(WorkgroupOps):
     def _one(self, value: Value) -> str:
         """A value of which all invocations have the same, as that of the first one."""
         if self.analysis.is_common(value):
-            op = value.defining_op
-            return literal(op.bits, k.dtype_of(value)) if isinstance(op, k.Constant) else self.names[value]
+            known = k.bits_of(value)
+            return self.names[value] if known is None else literal(known, k.dtype_of(value))
         names: MutableMapping[Value, str] = ChainMap({}, self.names)
         body = self._body(_SCALAR, names)
         self._name_place(names, "0")
@@ -159,11 +159,6 @@ class EntryText(WorkgroupOps):
         lanes, dtype = k.length_of(value), k.dtype_of(value)
         self.stack += self.size * lanes * dtype.itemsize
         return self.code.reserve(f"[{self.size} x {memory_type(dtype, lanes)}]")
-
-    def _copy(self, pairs: Sequence[tuple[Value, str]]) -> None:
-        """Stores values of each invocation to arrays."""
-        if pairs:
-            self._run(Segment(()), pairs)
 
     def _keep(self, body: Body, number: str, value: Value, array: str) -> None:
         """Stores a value to its array."""
@@ -267,15 +262,13 @@ class EntryText(WorkgroupOps):
     def _range(self, segment: Segment) -> tuple[str, str, int | None]:
         """The first number of an invocation, the last one and one, and how many these are if that is known."""
         code, size = self.code, self.size
-        lower, upper, count = "0", str(size), None
+        lower, upper = "0", str(size)
         if self.place is not None:
             lower = code.set(f"mul i64 %begin, {size}")
             upper = code.set(f"mul i64 %end, {size}")
-        elif not segment.conditions:
-            known = [v.defining_op.bits for v in segment.limits if isinstance(v.defining_op, k.Constant)]
-            if len(known) == len(segment.limits):
-                count = min([size, *known, *([1] if segment.first_only else [])])
-                return "0", str(count), count
+        elif not segment.conditions and all(k.bits_of(limit) is not None for limit in segment.limits):
+            count = self._most(segment)
+            return "0", str(count), count
         for limit in segment.limits:
             text, type = self._one(limit), type_of(k.dtype_of(limit))
             if type != "i64":
@@ -285,7 +278,7 @@ class EntryText(WorkgroupOps):
             upper = code.set(f"call i64 @llvm.umin.i64(i64 {upper}, i64 1)")
         for condition in segment.conditions:
             upper = code.set(f"select i1 {self._one(condition)}, i64 {upper}, i64 {lower}")
-        return lower, upper, count
+        return lower, upper, None
 
     def _name_place(self, names: MutableMapping[Value, str], number: str) -> None:
         """Names the number of the invocation."""

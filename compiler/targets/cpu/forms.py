@@ -85,9 +85,9 @@ class Forms:
 
     def _multiple(self, value: Value) -> int:
         """A power of two that divides a value from outside of the code, such as the first number of a workgroup."""
-        op = value.defining_op
-        if isinstance(op, k.Constant):
-            return power_of_two(op.bits)
+        op, known = value.defining_op, k.bits_of(value)
+        if known is not None:
+            return power_of_two(known)
         if isinstance(op, k.Scalar) and op.primitive.name in ("add", "multiply", "select"):
             *_, x, y = (self[operand].multiple for operand in op.operands)
             return min(x * y, _GREATEST) if op.primitive.name == "multiply" else min(x, y)
@@ -263,11 +263,10 @@ def _of_integers(op: k.Scalar, forms: list[Form], width: int) -> Form | None:
     if len(forms) != 2:
         return None
     y, (left, right) = forms[1], op.operands
-    if name == "multiply" and isinstance(left.defining_op, k.Constant):
+    if name == "multiply" and k.bits_of(left) is not None:
         x, y, left, right = y, x, right, left
     assert x.stride is not None and y.stride is not None
-    factor = right.defining_op
-    constant = factor.bits if isinstance(factor, k.Constant) else None
+    constant = k.bits_of(right)
     match name:
         case "add":
             return Form(x.stride + y.stride, min(x.multiple, y.multiple))

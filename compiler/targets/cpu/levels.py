@@ -49,11 +49,6 @@ class Level:
     base: str = ""
 
     @property
-    def few_registers(self) -> int | None:
-        """The vectors that the processor holds, if they are too few for the sums of the widest vectors."""
-        return self.registers if self.registers < 32 else None
-
-    @property
     def versions(self) -> bool:
         """Whether branches that some lanes take have a version for all lanes, instead of masks. It needs registers."""
         return not self.masks and self.registers * self.lanes >= 128

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import ceildiv
 from orchestrion.compiler.kernel import dialect as k
+from orchestrion.compiler.kernel.code.affine import sum_of
 
 from .levels import Level
-from .squares import sum_of
 
 _ADDS = k.MultiplyAdd | k.MultiplyAddBytes
 
@@ -84,7 +84,7 @@ def stores_behind(loop: k.For, parts: Sequence[Part], ops: Iterable[Operation]) 
 
 def _is_apart(x: k.StoreSharedLanes, y: k.StoreSharedLanes) -> bool:
     """Whether two stores of vectors are known to write different elements. Sums of indices may wrap."""
-    (at, terms), (other, other_terms) = sum_of(x.index), sum_of(y.index)
+    (terms, at), (other_terms, other) = sum_of(x.index), sum_of(y.index)
     lanes, span = max(k.length_of(x.vector), k.length_of(y.vector)), 1 << k.dtype_of(x.index).bits
     return x.shared is not y.shared or (terms == other_terms and lanes <= (at - other) % span <= span - lanes)
 

@@ -1,6 +1,7 @@
 """Questions about masks: truth values in the lanes of vectors, of which those that no lane needs may be poison."""
 
 from .code import Code
+from .levels import Level
 
 
 def any_of(code: Code, mask: str, lanes: int) -> str:
@@ -9,12 +10,13 @@ def any_of(code: Code, mask: str, lanes: int) -> str:
     return code.set(f"call i1 @llvm.vector.reduce.or.v{lanes}i1(<{lanes} x i1> {mask})")
 
 
-def all_of(code: Code, mask: str, lanes: int, bits: int, most: int) -> str:
-    """Whether all lanes are in a mask, of lanes of `bits` bits. Wider vectors than those of the processor, which have
-    `most` lanes, are joined first, as integers: LLVM packs truth values of several vectors into bytes.
+def all_of(code: Code, mask: str, lanes: int, level: Level, bits: int = 32) -> str:
+    """Whether all lanes are in a mask. `bits`: those of the numbers that it compares. Wider vectors than those of the
+    level are joined first, as integers: LLVM packs truth values of several vectors into bytes.
     """
     if lanes == 1:
         return code.set(f"freeze i1 {mask}")
+    most = 32 * level.lanes // bits
     type = f"<{lanes} x i{bits}>"
     words = code.set(f"sext <{lanes} x i1> {mask} to {type}")
     while lanes > most:

@@ -74,9 +74,7 @@ def _length(base: Value) -> int:
     op = base.defining_op
     if not isinstance(op, k.Scalar) or op.primitive.name != "multiply":
         return 0
-    return max(
-        (value.defining_op.bits for value in op.operands if isinstance(value.defining_op, k.Constant)), default=0
-    )
+    return max(k.bits_of(value) or 0 for value in op.operands)
 
 
 def _follows(value: Value) -> bool:

@@ -9,11 +9,12 @@ not change. Loads without a loop, of neighbours in the rows of all lanes, are sq
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.kernel import dialect as k
+from orchestrion.compiler.kernel.code.affine import difference, sum_of
 from orchestrion.schema.dtypes import BOOL, DType
 
 from .code import Code
@@ -28,9 +29,6 @@ ITEM = 4
 
 #: ops without effects: loads between them may change places
 _PURE = k.Constant | k.Scalar | k.Call | k.Load | k.LoadShared | k.MultiplyAdd
-
-#: a number as a sum: a constant, and values with their factors
-Sum = tuple[int, dict[Value, int]]
 
 
 @dataclass(frozen=True)
@@ -58,9 +56,8 @@ class Squares:
 def squares_of(op: k.For, forms: Forms) -> Squares | None:
     """The squares of a loop that all lanes run together; None if it has none, or does more than to load and compute."""
     body, lanes = op.body.block, forms.width
-    step = op.step.defining_op
     ops = list(body)
-    if lanes < 4 or not isinstance(step, k.Constant) or step.bits != 1 or len(ops) > MOST_OPS:
+    if lanes < 4 or k.bits_of(op.step) != 1 or len(ops) > MOST_OPS:
         return None
     if not all(isinstance(inner, k.Constant | k.Scalar | k.Call | k.Load | k.LoadShared | k.Yield) for inner in ops):
         return None
@@ -122,7 +119,7 @@ def _groups(loads: list[k.Load], index: Value | None, forms: Forms) -> list[tupl
         dtype, stride = k.dtype_of(load.output), forms[at].stride
         if stride in (None, 0, 1) or dtype.kind == BOOL or dtype.itemsize != ITEM:
             continue
-        constant, terms = sum_of(at)
+        terms, constant = sum_of(at)
         factor = 1 if index is None else terms.pop(index, 0)
         if not 1 <= factor <= forms.width:
             continue
@@ -142,7 +139,7 @@ def woven_stores(ops: Sequence[Operation], forms: Forms) -> dict[k.Store, list[k
             pending = pending if isinstance(op, k.Constant | k.Scalar) else []
             continue
         value, memory, index = op.operands
-        apart, (constant, terms), dtype = forms[index].stride, sum_of(index), k.dtype_of(value)
+        apart, (terms, constant), dtype = forms[index].stride, sum_of(index), k.dtype_of(value)
         key = memory, apart, dtype.name, frozenset(terms.items())
         pending = [*(pending if expected == (key, constant) else []), op]
         expected = key, constant + 1
@@ -166,30 +163,6 @@ def store_woven(code: Code, first: str, columns: Sequence[str], dtype: DType, la
         code.do(f"store {wide} {woven}, ptr {at}, align {dtype.itemsize}")
 
 
-def sum_of(value: Value) -> Sum:
-    """A number as a sum, modulo its type."""
-    op = value.defining_op
-    if isinstance(op, k.Constant):
-        return op.bits, {}
-    if isinstance(op, k.Scalar) and op.primitive.name == "add":
-        (a, x), (b, y) = (sum_of(operand) for operand in op.operands)
-        total = defaultdict(int, x)
-        for term, factor in y.items():
-            total[term] += factor
-        return a + b, dict(total)
-    if isinstance(op, k.Scalar) and op.primitive.name == "multiply":
-        (a, x), (b, y) = (sum_of(operand) for operand in op.operands)
-        if not x or not y:
-            factor, (constant, terms) = (a, (b, y)) if not x else (b, (a, x))
-            return constant * factor, {term: each * factor for term, each in terms.items()}
-    return 0, {value: 1}
-
-
-def difference(x: Sum, y: Sum) -> int | None:
-    """x - y if it is known and not negative."""
-    return x[0] - y[0] if x[1] == y[1] and x[0] >= y[0] else None
-
-
 def load_square(code: Code, first: str, stride: int, dtype: DType, lanes: int) -> list[str]:
     """The columns of a square whose rows are `stride` elements apart. `first`: the address of its first element."""
     type, wide = memory_type(dtype), memory_type(dtype, lanes)
@@ -201,15 +174,21 @@ def load_square(code: Code, first: str, stride: int, dtype: DType, lanes: int) -
 
 
 def exchanged(code: Code, rows: Sequence[str], type: str) -> list[str]:
-    """The columns of a square matrix. In each step, pairs of vectors exchange halves of the blocks of lanes in which
-    both have the other's.
-    """
-    names, lanes, distance = list(rows), len(rows), 1
-    while distance < lanes:
-        for first in (number for number in range(lanes) if not number & distance):
-            x, y = names[first], names[first + distance]
-            low = [lane if not lane & distance else lanes + lane - distance for lane in range(lanes)]
-            high = [lane + distance if not lane & distance else lanes + lane for lane in range(lanes)]
-            names[first], names[first + distance] = (code.shuffle(type, x, mask, y) for mask in (low, high))
-        distance *= 2
+    """The columns of a square matrix."""
+    names = list(rows)
+    for first, second, *masks in exchanges(len(rows)):
+        x, y = names[first], names[second]
+        names[first], names[second] = (code.shuffle(type, x, mask, y) for mask in masks)
     return names
+
+
+def exchanges(lanes: int) -> Iterator[tuple[int, int, list[int], list[int]]]:
+    """The steps that transpose a square: the numbers of two vectors, and which lanes of both, those of the second
+    behind those of the first, each becomes. They exchange the halves of blocks of lanes in which each has the other's.
+    """
+    distance = 1
+    while distance < lanes:
+        low = [lane if not lane & distance else lanes + lane - distance for lane in range(lanes)]
+        high = [lane + distance if not lane & distance else lanes + lane for lane in range(lanes)]
+        yield from ((at, at + distance, low, high) for at in range(lanes) if not at & distance)
+        distance *= 2

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.kernel import dialect as k
+from orchestrion.compiler.kernel.code.affine import sum_of
 from orchestrion.schema.dtypes import DType
 
 from .forms import Forms, has_barrier
-from .squares import sum_of
 
 _LOADS = k.Load | k.LoadShared | k.LoadLanes | k.LoadSharedLanes
 
@@ -45,7 +45,7 @@ def streams_of(loop: k.For, ops: Sequence[Operation], forms: Forms) -> list[Stre
         if not isinstance(op, _LOADS) or forms[op.operands[1]].stride != 0:
             continue
         memory, at = op.operands
-        constant, terms = sum_of(at)
+        terms, constant = sum_of(at)
         bits = k.dtype_of(at).bits
         step = _signed(terms.pop(index, 0), bits)
         if not step or any(term.defining_op in inside for term in terms):
@@ -63,11 +63,11 @@ def distance_of(store: k.Store) -> int:
     """
     loops = (op for op in store.enclosing() if isinstance(op, k.For) and has_barrier(op))
     loop = next(loops, None)
-    step = None if loop is None else loop.step.defining_op
-    if loop is None or not isinstance(step, k.Constant):
+    step = None if loop is None else k.bits_of(loop.step)
+    if loop is None or step is None:
         return 0
-    _, terms = sum_of(store.index)
-    return _signed(terms.get(loop.body.block.arguments[0], 0) * step.bits, k.dtype_of(store.index).bits)
+    terms = sum_of(store.index).terms
+    return _signed(terms.get(loop.body.block.arguments[0], 0) * step, k.dtype_of(store.index).bits)
 
 
 def _signed(number: int, bits: int) -> int:

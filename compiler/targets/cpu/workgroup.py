@@ -91,8 +91,8 @@ def flat_place(block: Block, size: int) -> tuple[Value, frozenset[Operation]] | 
         return None
     if not isinstance(product, k.Scalar) or product.primitive.name != "multiply":
         return None
-    factor = next((v.defining_op for v in product.operands if v is not groups[0].output), None)
-    if not isinstance(factor, k.Constant) or factor.bits != size or _only_user(product.output) is not user:
+    factor = next((k.bits_of(v) for v in product.operands if v is not groups[0].output), None)
+    if factor != size or _only_user(product.output) is not user:
         return None
     if set(user.operands) != {local, product.output}:
         return None
@@ -145,7 +145,7 @@ def _limited(op: Operation, analysis: Analysis) -> Segment | None:
             return None
         elif test.primitive.name == "compare_lt" and analysis.is_common(test.operands[1]):
             limits.append(test.operands[1])
-        elif test.primitive.name == "compare_eq" and _is_zero(test.operands[1]) and analysis.place is None:
+        elif test.primitive.name == "compare_eq" and k.bits_of(test.operands[1]) == 0 and analysis.place is None:
             first_only = True
         else:
             return None
@@ -159,10 +159,6 @@ def _is_number(value: Value, analysis: Analysis) -> bool:
     if analysis.place is not None:
         return value is analysis.place
     return isinstance(value.defining_op, k.LocalId)
-
-
-def _is_zero(value: Value) -> bool:
-    return isinstance(value.defining_op, k.Constant) and value.defining_op.bits == 0
 
 
 def _split(pending: Sequence[Operation], branch: Operation) -> tuple[list[Operation], list[Operation]]:
@@ -254,6 +250,16 @@ class WorkgroupOps(ABC):
     @abstractmethod
     def _run(self, segment: Segment, keeps: Sequence[tuple[Value, str]]) -> None:
         """A loop over the invocations that run a segment. `keeps`: values that it stores to arrays."""
+
+    def _copy(self, pairs: Sequence[tuple[Value, str]]) -> None:
+        """Stores values of each invocation to arrays."""
+        if pairs:
+            self._run(Segment(()), pairs)
+
+    def _most(self, segment: Segment) -> int:
+        """The most invocations that run a segment, by those of its limits that are constants."""
+        known = [bits for limit in segment.limits if (bits := k.bits_of(limit)) is not None]
+        return min([self.size, *known, *([1] if segment.first_only else [])])
 
     def _workgroup(self, block: Block) -> None:
         """The ops of a block, for all invocations of a workgroup."""

@@ -46,7 +46,7 @@ class OpenCLBody(BodyText):
 
     def load_lanes(self, op: k.LoadLanes) -> None:
         lanes = k.length_of(op.output)
-        self._define(op.output, f"vload{lanes}(0, {self.names[op.binding]} + {self._operand(op.index)})")
+        self._define(op.output, f"vload{lanes}(0, {self.names[op.binding]} + {self.operand(op.index)})")
 
     def make_vector(self, op: k.Vector) -> None:
         names = list(dict.fromkeys(self.names[value] for value in op.values))
@@ -63,7 +63,7 @@ class OpenCLBody(BodyText):
         return k.length_of(op.output) > 1 and (len(dtypes) > 1 or k.dtype_of(op.output).kind != FLOAT)
 
     def lane(self, vector: Value, lane: int) -> str:
-        return f"{self._operand(vector)}.s{lane:x}"
+        return f"{self.operand(vector)}.s{lane:x}"
 
     def joined(self, vector: Value, lanes: Sequence[str]) -> str:
         return f"({self.type(vector)})({', '.join(lanes)})"
@@ -76,14 +76,14 @@ class OpenCLBody(BodyText):
 
     def store_vector(self, op: k.StoreVector) -> None:
         value, memory, index = (self.names[operand] for operand in op.operands)
-        self._line(f"vstore{k.length_of(op.value)}({value}, {index}, {memory});")
+        self.line(f"vstore{k.length_of(op.value)}({value}, {index}, {memory});")
 
     def shared(self, op: k.Shared) -> None:
         element = LANGUAGE.memory_type(k.dtype_of(op.output).name)
-        self._line(f"__local {element} {self._new(op.output)}[{k.length_of(op.output)}];")
+        self.line(f"__local {element} {self._new(op.output)}[{k.length_of(op.output)}];")
 
     def barrier(self, op: k.Barrier) -> None:
-        self._line("barrier(CLK_LOCAL_MEM_FENCE);")
+        self.line("barrier(CLK_LOCAL_MEM_FENCE);")
 
 
 class KernelText(OpenCLBody):

@@ -7,18 +7,18 @@ programs for machines whose kernels keep the scores of a workgroup in its memory
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 from orchestrion.compiler.errors import CompileError
+from orchestrion.compiler.flow.deduplicate_executables import erase_unused
 from orchestrion.compiler.flow.dialect import Dispatch, DispatchRegion, Executable, Yield
 from orchestrion.compiler.flow.groups import MAX_BINDINGS
 from orchestrion.compiler.flow.kinds import ATTENTION
-from orchestrion.compiler.flow.outline_dispatch_regions import dispatch_instead, executable_of, inlined
-from orchestrion.compiler.flow.symbols import Names
+from orchestrion.compiler.flow.outline_dispatch_regions import SharedExecutables, executable_of, inlined
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Block, Region, Value
+from orchestrion.compiler.ir.cse import structure
 from orchestrion.compiler.ir.locations import fused
-from orchestrion.compiler.ir.printer import operation_text
 from orchestrion.compiler.kernel.body import Body
 from orchestrion.compiler.sequencer import hl_seq
 from orchestrion.compiler.stablehlo.ops.func import Func
@@ -31,27 +31,24 @@ def run(program: hl_seq.Program) -> None:
     if not isinstance(made_for, KernelTarget) or not made_for.row(program.machine_name).attention_bytes:
         return
     entries = {op.sym_name.value: op for op in program.body.block if isinstance(op, Executable)}
-    names, made = Names.of(program), dict[str, str]()
+    executables, fitting = SharedExecutables(program), dict[Hashable, bool]()
     for last in list(program.walk(Dispatch)):
         for dispatches in _chains(last, entries):
             region = _region(dispatches, entries)
             func = executable_of(region, "attention").entry
-            text = operation_text(func)
-            if text not in made:
-                made[text] = names.fresh(f"{last.entry.root}_attention") if _fits(func, made_for, program) else ""
-                if made[text]:
-                    Builder.after(entries[last.entry.root]).insert(executable_of(region, made[text]))
-            if made[text]:
+            key = structure(func)
+            if key not in fitting:
+                fitting[key] = _fits(func, made_for, program)
+            if fitting[key]:
                 last.replace_by(region.outputs)
                 for dispatch in reversed(dispatches[:-1]):
                     dispatch.erase()
-                dispatch_instead(region, made[text]).loc = fused(*(op.loc for op in reversed(dispatches)))
+                builder = Builder.after(entries[last.entry.root])
+                made = executables.outline(region, f"{last.entry.root}_attention", builder)
+                made.loc = fused(*(op.loc for op in reversed(dispatches)))
                 break
             region.erase()
-    used = {op.entry.root for op in program.walk(Dispatch)}
-    for name, executable in entries.items():
-        if name not in used:
-            executable.erase()
+    erase_unused(program)
 
 
 def _chains(last: Dispatch, entries: Mapping[str, Executable]) -> Iterator[tuple[Dispatch, Dispatch, Dispatch]]:

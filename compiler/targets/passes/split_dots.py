@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from orchestrion.compiler.flow.deduplicate_executables import erase_unused
 from orchestrion.compiler.flow.dialect import Dispatch, DispatchRegion, Executable, Yield
-from orchestrion.compiler.flow.outline_dispatch_regions import dispatch_instead, executable_of, inlined
-from orchestrion.compiler.flow.symbols import Names
+from orchestrion.compiler.flow.outline_dispatch_regions import SharedExecutables, executable_of, inlined
 from orchestrion.compiler.ir.attributes import dense_ints
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Block, Region
 from orchestrion.compiler.ir.effects import erase_dead
-from orchestrion.compiler.ir.printer import operation_text
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.kernel.body import Body
 from orchestrion.compiler.kernel.elements.loops import BLOCK
@@ -39,7 +38,7 @@ def run(program: hl_seq.Program) -> None:
     made_for = target(program.profile)
     if not isinstance(made_for, KernelTarget) or not made_for.row(program.machine_name).panel_bytes:
         return
-    names, made, split = Names.of(program), dict[str, str](), dict[Executable, None]()
+    executables = SharedExecutables(program)
     origins = {op.sym_name.value: op for op in program.body.block.of(Executable) if _is_split(op, made_for, program)}
     for dispatch in [op for op in program.walk(Dispatch) if op.entry.root in origins]:
         origin = origins[dispatch.entry.root]
@@ -51,13 +50,10 @@ def run(program: hl_seq.Program) -> None:
         in_place = [] if dispatch.in_place is None else [dispatch.arguments[at] for at in dispatch.in_place.ints]
         dispatch.replace_by(regions[1].outputs)
         for region, suffix in zip(regions, ("parts", "sums"), strict=True):
-            name = _executable(region, origin, names, made, f"{origin.sym_name.value}_{suffix}")
-            last = dispatch_instead(region, name)
+            last = executables.outline(region, f"{origin.sym_name.value}_{suffix}", Builder.before(origin))
         if kept := [number for number, value in enumerate(last.arguments) if value in in_place]:
             last.in_place = dense_ints(*kept)
-        split[origin] = None
-    for executable in split:
-        executable.erase()
+    erase_unused(program)
 
 
 def _is_split(executable: Executable, made_for: KernelTarget, program: hl_seq.Program) -> bool:
@@ -128,12 +124,3 @@ def _products(dot: DotGeneral, parts: int) -> Tensor:
 def _streams(func: Func, made_for: KernelTarget, program: hl_seq.Program) -> bool:
     """Whether the schedule of a function streams a matrix."""
     return made_for.choose(Body.of_function(func, ()), program.machine_name).schedule.sums == "stream"
-
-
-def _executable(region: DispatchRegion, origin: Executable, names: Names, made: dict[str, str], wish: str) -> str:
-    """The name of an executable of a region; equal ones share one."""
-    text = operation_text(executable_of(region, wish).entry)
-    if text not in made:
-        made[text] = names.fresh(wish)
-        Builder.before(origin).insert(executable_of(region, made[text]))
-    return made[text]

@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Value
 from orchestrion.compiler.kernel import dialect as k
+from orchestrion.compiler.kernel.methods import methods_of
 from orchestrion.compiler.kernel.signature import Signature
-from orchestrion.compiler.targets.kernel_target import methods_of
 from orchestrion.schema.dtypes import BOOL, BY_NAME, FLOAT, DType
 from orchestrion.schema.spirv import (
     BUILTINS,
@@ -341,9 +341,9 @@ class FunctionWords:
         range needs no clamp.
         """
         last = k.length_of(array) - 1
-        op, word = index.defining_op, self.ids[index]
-        if isinstance(op, k.Constant) and op.bits <= last:
-            return self._word(op.bits)
+        known, word = k.bits_of(index), self.ids[index]
+        if known is not None and known <= last:
+            return self._word(known)
         if k.dtype_of(index) is not WORD:
             word = self._make("OpUConvert", self.a.scalar(WORD), word)
         return self._make("UMin", self.a.scalar(WORD), word, self._word(last))

@@ -176,3 +176,81 @@
     "func.return"(%21) : (tensor<32xi32>) -> ()
   }) : () -> ()
 }) : () -> ()
+// -----
+// passes: lower-windows, canonicalize, dce
+// Features first, and enough of them: a convolution with features last, and its result transposed.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<2x16x9x7xf32>, tensor<8x16x3x3xf32>) -> tensor<2x8x7x5xf32>, sym_name = "main"}> ({
+  ^bb0(%x: tensor<2x16x9x7xf32>, %k: tensor<8x16x3x3xf32>):
+    %0 = "stablehlo.convolution"(%x, %k) <{batch_group_count = 1 : i64, dimension_numbers = #stablehlo.conv<[b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1]>, feature_group_count = 1 : i64}> : (tensor<2x16x9x7xf32>, tensor<8x16x3x3xf32>) -> tensor<2x8x7x5xf32>
+    "func.return"(%0) : (tensor<2x8x7x5xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<2x16x9x7xf32>, tensor<8x16x3x3xf32>) -> tensor<2x8x7x5xf32>, sym_name = "main"}> ({
+  ^bb0(%0: tensor<2x16x9x7xf32>, %1: tensor<8x16x3x3xf32>):
+    %2 = "stablehlo.transpose"(%0) <{permutation = array<i64: 0, 2, 3, 1>}> : (tensor<2x16x9x7xf32>) -> tensor<2x9x7x16xf32>
+    %3 = "stablehlo.reshape"(%1) : (tensor<8x16x3x3xf32>) -> tensor<8x144xf32>
+    %4 = "stablehlo.transpose"(%3) <{permutation = array<i64: 1, 0>}> : (tensor<8x144xf32>) -> tensor<144x8xf32>
+    %5 = "stablehlo.reshape"(%4) : (tensor<144x8xf32>) -> tensor<16x3x3x8xf32>
+    %6 = "flow.windows"(%2) <{axes = array<i64: 1, 2>, dilations = array<i64: 1, 1>, sizes = array<i64: 3, 3>, strides = array<i64: 1, 1>}> : (tensor<2x9x7x16xf32>) -> tensor<2x7x5x16x3x3xf32>
+    %7 = "stablehlo.dot_general"(%6, %5) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [4, 5, 3], rhs_contracting_dimensions = [1, 2, 0]>}> : (tensor<2x7x5x16x3x3xf32>, tensor<16x3x3x8xf32>) -> tensor<2x7x5x8xf32>
+    %8 = "stablehlo.transpose"(%7) <{permutation = array<i64: 0, 3, 1, 2>}> : (tensor<2x7x5x8xf32>) -> tensor<2x8x7x5xf32>
+    "func.return"(%8) : (tensor<2x8x7x5xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// -----
+// passes: lower-windows, canonicalize, dce
+// A base dilation: results with even and odd places are convolutions by two elements and by one.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<2x9x4xf32>, tensor<3x4x5xf32>) -> tensor<2x17x5xf32>, sym_name = "main"}> ({
+  ^bb0(%x: tensor<2x9x4xf32>, %k: tensor<3x4x5xf32>):
+    %0 = "stablehlo.convolution"(%x, %k) <{batch_group_count = 1 : i64, dimension_numbers = #stablehlo.conv<[b, 0, f]x[0, i, o]->[b, 0, f]>, feature_group_count = 1 : i64, lhs_dilation = array<i64: 2>, padding = dense<1> : tensor<1x2xi64>}> : (tensor<2x9x4xf32>, tensor<3x4x5xf32>) -> tensor<2x17x5xf32>
+    "func.return"(%0) : (tensor<2x17x5xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<2x9x4xf32>, tensor<3x4x5xf32>) -> tensor<2x17x5xf32>, sym_name = "main"}> ({
+  ^bb0(%0: tensor<2x9x4xf32>, %1: tensor<3x4x5xf32>):
+    %2 = "stablehlo.constant"() <{value = dense<0.000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %3 = "stablehlo.pad"(%0, %2) <{edge_padding_high = array<i64: 0, 1, 0>, edge_padding_low = array<i64: 0, 0, 0>, interior_padding = array<i64: 0, 0, 0>}> : (tensor<2x9x4xf32>, tensor<f32>) -> tensor<2x10x4xf32>
+    %4 = "stablehlo.slice"(%3) <{limit_indices = array<i64: 2, 9, 4>, start_indices = array<i64: 0, 0, 0>, strides = array<i64: 1, 1, 1>}> : (tensor<2x10x4xf32>) -> tensor<2x9x4xf32>
+    %5 = "stablehlo.slice"(%1) <{limit_indices = array<i64: 2, 4, 5>, start_indices = array<i64: 1, 0, 0>, strides = array<i64: 2, 1, 1>}> : (tensor<3x4x5xf32>) -> tensor<1x4x5xf32>
+    %6 = "stablehlo.reshape"(%5) : (tensor<1x4x5xf32>) -> tensor<4x5xf32>
+    %7 = "stablehlo.dot_general"(%4, %6) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [2], rhs_contracting_dimensions = [0]>}> : (tensor<2x9x4xf32>, tensor<4x5xf32>) -> tensor<2x9x5xf32>
+    %8 = "stablehlo.reshape"(%7) : (tensor<2x9x5xf32>) -> tensor<2x9x1x5xf32>
+    %9 = "stablehlo.slice"(%1) <{limit_indices = array<i64: 3, 4, 5>, start_indices = array<i64: 0, 0, 0>, strides = array<i64: 2, 1, 1>}> : (tensor<3x4x5xf32>) -> tensor<2x4x5xf32>
+    %10 = "flow.windows"(%3) <{axes = array<i64: 1>, dilations = array<i64: 1>, sizes = array<i64: 2>, strides = array<i64: 1>}> : (tensor<2x10x4xf32>) -> tensor<2x9x4x2xf32>
+    %11 = "stablehlo.dot_general"(%10, %9) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [3, 2], rhs_contracting_dimensions = [0, 1]>}> : (tensor<2x9x4x2xf32>, tensor<2x4x5xf32>) -> tensor<2x9x5xf32>
+    %12 = "stablehlo.reshape"(%11) : (tensor<2x9x5xf32>) -> tensor<2x9x1x5xf32>
+    %13 = "stablehlo.concatenate"(%8, %12) <{dimension = 2 : i64}> : (tensor<2x9x1x5xf32>, tensor<2x9x1x5xf32>) -> tensor<2x9x2x5xf32>
+    %14 = "stablehlo.reshape"(%13) : (tensor<2x9x2x5xf32>) -> tensor<2x18x5xf32>
+    %15 = "stablehlo.slice"(%14) <{limit_indices = array<i64: 2, 17, 5>, start_indices = array<i64: 0, 0, 0>, strides = array<i64: 1, 1, 1>}> : (tensor<2x18x5xf32>) -> tensor<2x17x5xf32>
+    "func.return"(%15) : (tensor<2x17x5xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// -----
+// passes: lower-windows, canonicalize, dce
+// A base dilation as long as the kernel: all phases are features of one convolution, which is a dot.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<2x9x4xf32>, tensor<2x4x5xf32>) -> tensor<2x18x5xf32>, sym_name = "main"}> ({
+  ^bb0(%x: tensor<2x9x4xf32>, %k: tensor<2x4x5xf32>):
+    %0 = "stablehlo.convolution"(%x, %k) <{batch_group_count = 1 : i64, dimension_numbers = #stablehlo.conv<[b, 0, f]x[0, i, o]->[b, 0, f]>, feature_group_count = 1 : i64, lhs_dilation = array<i64: 2>, padding = dense<1> : tensor<1x2xi64>}> : (tensor<2x9x4xf32>, tensor<2x4x5xf32>) -> tensor<2x18x5xf32>
+    "func.return"(%0) : (tensor<2x18x5xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<2x9x4xf32>, tensor<2x4x5xf32>) -> tensor<2x18x5xf32>, sym_name = "main"}> ({
+  ^bb0(%0: tensor<2x9x4xf32>, %1: tensor<2x4x5xf32>):
+    %2 = "stablehlo.reshape"(%1) : (tensor<2x4x5xf32>) -> tensor<1x2x4x5xf32>
+    %3 = "stablehlo.reverse"(%2) <{dimensions = array<i64: 1>}> : (tensor<1x2x4x5xf32>) -> tensor<1x2x4x5xf32>
+    %4 = "stablehlo.transpose"(%3) <{permutation = array<i64: 0, 2, 1, 3>}> : (tensor<1x2x4x5xf32>) -> tensor<1x4x2x5xf32>
+    %5 = "stablehlo.reshape"(%4) : (tensor<1x4x2x5xf32>) -> tensor<4x10xf32>
+    %6 = "stablehlo.dot_general"(%0, %5) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [2], rhs_contracting_dimensions = [0]>}> : (tensor<2x9x4xf32>, tensor<4x10xf32>) -> tensor<2x9x10xf32>
+    %7 = "stablehlo.reshape"(%6) : (tensor<2x9x10xf32>) -> tensor<2x18x5xf32>
+    "func.return"(%7) : (tensor<2x18x5xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from orchestrion.compiler.flow.deduplicate_executables import erase_unused
 from orchestrion.compiler.flow.dialect import Dispatch, Executable, HoistableDispatch, SetEncoding, UnsetEncoding
 from orchestrion.compiler.flow.layout import Encoding, Layout, encoded, encoding_of, may_be_cut, plain
 from orchestrion.compiler.flow.symbols import Names
@@ -102,10 +103,7 @@ def fit_entries(program: hl_seq.Program) -> None:
             made[key] = names.fresh(executable.sym_name.value)
             Builder.before(executable).insert(_variant(executable, made[key], types))
         dispatch.entry = SymbolRef(made[key], (made[key],))
-    used = {op.entry.root for op in program.walk(Dispatch)}
-    for name, executable in executables.items():
-        if name not in used:
-            executable.erase()
+    erase_unused(program)
 
 
 def _entry(executable: Executable, ref: SymbolRef) -> Func:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from orchestrion.compiler.flow.dialect import HoistableDispatch
-from orchestrion.compiler.flow.outline_dispatch_regions import dispatch_instead, executable_of
-from orchestrion.compiler.flow.symbols import Names
+from orchestrion.compiler.flow.outline_dispatch_regions import SharedExecutables
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Operation
-from orchestrion.compiler.ir.printer import operation_text
 from orchestrion.compiler.ir.util import Initializer
 from orchestrion.compiler.sequencer import hl_seq
 from orchestrion.compiler.stablehlo.ops.func import Func
@@ -15,14 +13,10 @@ from orchestrion.compiler.stablehlo.ops.func import Func
 
 def run(program: hl_seq.Program) -> None:
     """Equal hoistable dispatches share an executable."""
-    names, made = Names.of(program), dict[str, str]()
+    executables = SharedExecutables(program)
     for top in program.body.block.ops:
         for region in list(top.walk(HoistableDispatch)):
-            text = operation_text(executable_of(region, "encoding"))
-            if text not in made:
-                made[text] = names.fresh(f"encoding_{len(made)}")
-                Builder.before(_first_user(program)).insert(executable_of(region, made[text]))
-            dispatch_instead(region, made[text])
+            executables.outline(region, f"encoding_{len(executables.made)}", Builder.before(_first_user(program)))
 
 
 def _first_user(program: hl_seq.Program) -> Operation:
