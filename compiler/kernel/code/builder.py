@@ -430,7 +430,7 @@ class KernelBuilder(LoweringEmitter[Value]):
         return self.insert(k.LoadLanes([load.binding, load.index], [type])).result
 
     def prefetch(self, value: Value) -> None:
-        """Asks caches for the line of memory of a value, if that is a load. The load itself has no user."""
+        """Prefetches the cache line of a value, if that is a load. The load itself has no user."""
         load = value.defining_op
         if isinstance(load, k.Load):
             size = IntegerAttr(BY_NAME[self.dtype(value)].itemsize, scalar("ui32"))

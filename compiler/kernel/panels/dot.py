@@ -40,7 +40,7 @@ from .joined_axes import UnitFactors, units_of
 
 #: most groups of columns that have code of their own in the loop that fetches a panel
 MAX_GROUPS = 4
-#: fewest elements of an operand with panels in memory that caches are asked for; they may hold fewer between calls
+#: fewest elements of an operand with panels in memory that are prefetched; caches may hold fewer between calls
 MIN_PREFETCHED = 16 << 10
 
 

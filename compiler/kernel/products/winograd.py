@@ -232,7 +232,7 @@ class SquareDot(DotBlock):
                 b.store_shared_lanes(b.op("add", before, value), self.sums, place)
 
     def _prefetch(self, first: Value) -> None:
-        """Asks caches for the elements of the kernel of the next slice: invocation `p` for those of channel `p`."""
+        """Prefetches the elements of the kernel of the next slice: invocation `p` for those of channel `p`."""
         b = self.builder
         own = b.op("add", b.index(self.depth), b.index(b.local_id()))
         at = b.op("minimum", b.op("add", first, own), b.index(self.geometry.channels - 1))

@@ -20,7 +20,7 @@ from .forms import Form, Forms
 from .levels import Level
 from .masks import all_of, any_of
 from .neighbours import Guard, chosen_base, conjuncts, drop_of, is_near, load_apart, load_masked
-from .row_prefetches import Ahead, ask_for
+from .row_prefetches import Ahead, prefetch_lines
 from .scalars import literal, memory_type, splat, suffix, type_of
 from .streams import distance_of
 
@@ -109,7 +109,7 @@ class Accesses:
             at = self.address(memory, index, memory_type(dtype))
             found = self.code.set(f"load {wide}, ptr {at}, align {dtype.itemsize}")
             for ahead in self.prefetches.get(op, ()) if lanes > 1 else ():
-                ask_for(self.code, self.address(ahead.memory, index, f"[{ahead.itemsize} x i8]"), ahead, lanes)
+                prefetch_lines(self.code, self.address(ahead.memory, index, f"[{ahead.itemsize} x i8]"), ahead, lanes)
         else:
             found = self._gathered(memory, index, dtype)
         self.names[op.output] = self.flag(found, dtype, lanes)
@@ -220,7 +220,7 @@ class Accesses:
             at = self.address(memory, index, memory_type(dtype))
             self.code.do(f"store {wide} {given}, ptr {at}, align {dtype.itemsize}")
             if not one_place and self.level is not None and self.level.prefetches:
-                self._ask_ahead(op, at, memory_type(dtype))
+                self._prefetch_next_strip(op, at, memory_type(dtype))
         elif stride == 1 and self._has_lanes(memory, index):
             at = self.address(memory, index, memory_type(dtype))
             old = self.code.set(f"load {wide}, ptr {at}, align {dtype.itemsize}")
@@ -232,14 +232,14 @@ class Accesses:
 
     store_shared = store
 
-    def _ask_ahead(self, op: k.Store | k.StoreShared, at: str, type: str) -> None:
+    def _prefetch_next_strip(self, op: k.Store | k.StoreShared, at: str, type: str) -> None:
         """Prefetches the place of a store in the next iteration of the outermost loop with a barrier: that of its last
         element, because the store in front of it prefetches the line in which the first one lies.
         """
         apart = 0 if isinstance(op, k.StoreShared) else distance_of(op)
         if apart:
             following = self.code.set(f"getelementptr {type}, ptr {at}, i64 {apart + self.width - 1}")
-            self.code.ask_for(following, write=True)
+            self.code.prefetch(following, write=True)
 
     def load_vector(self, op: k.LoadVector) -> None:
         at, align = self._group(op.binding, op.index, op.output), k.dtype_of(op.output).itemsize
@@ -285,7 +285,7 @@ class Accesses:
 
     def prefetch(self, op: k.Prefetch) -> None:
         at = self.address(op.binding, op.index, f"[{op.size.value} x i8]")
-        self.code.ask_for(at)
+        self.code.prefetch(at)
 
     def _neighbours(self, vector: Value, memory: Value, index: Value) -> tuple[str, str, int]:
         """The type of a vector in memory, its address and its alignment."""

@@ -31,7 +31,15 @@ from .masks import all_of, any_of
 from .ordered_parts import MOST_JOINED_IN_ORDER, add_by_columns, ordered_parts_of
 from .scalars import instruction, memory_type, suffix, type_of
 from .scale import scaled
-from .squares import Squares, exchanged, load_square, squares_of, store_woven, straight_squares, woven_stores
+from .squares import (
+    Squares,
+    exchanged,
+    interleaved_stores,
+    load_square,
+    squares_of,
+    store_interleaved,
+    straight_squares,
+)
 from .streams import Stream, streams_of
 
 #: ops on integers of which results of constants are constants
@@ -64,7 +72,7 @@ class Body(Accesses):
         ops = list(ops)
         far = self.mask is None and self.forms.gathers > 0
         squares = straight_squares(ops, self.forms) if far else {}
-        woven = woven_stores(ops, self.forms) if far else {}
+        interleaved = interleaved_stores(ops, self.forms) if far else {}
         last, sums = sums_to_hold(ops, self.forms, self.level) if self.mask is None else (None, ())
         done = set[Operation]()
         for number, op in enumerate(ops):
@@ -72,8 +80,8 @@ class Body(Accesses):
                 continue
             if op in squares:
                 self._square(op, squares[op])
-            elif op in woven:
-                self._weave(woven[op])
+            elif op in interleaved:
+                self._interleave(interleaved[op])
             elif isinstance(op, k.For):
                 done |= self.loop(op, ops[number + 1 :])
             elif op.name not in _OPS:
@@ -91,12 +99,12 @@ class Body(Accesses):
         columns = self._columns(op, loads.index(op))
         self.names.update((load.output, column) for load, column in zip(loads, columns, strict=True))
 
-    def _weave(self, stores: Sequence[k.Store]) -> None:
+    def _interleave(self, stores: Sequence[k.Store]) -> None:
         """Stores neighbours of all lanes at their last store. `stores`: empty for all stores but the last."""
         for first in stores[:1]:
             dtype, columns = k.dtype_of(first.operands[0]), [self.vector(store.operands[0]) for store in stores]
             at = self.address(first.operands[1], first.operands[2], memory_type(dtype))
-            store_woven(self.code, at, columns, dtype, self.width)
+            store_interleaved(self.code, at, columns, dtype, self.width)
 
     def _columns(self, op: k.Load, place: int) -> list[str]:
         """The columns of the square in which a load has this place."""
@@ -222,7 +230,7 @@ class Body(Accesses):
 
     def loop(self, op: k.For, after: Sequence[Operation] = ()) -> set[Operation]:
         """A loop, and those of the ops behind it that run behind a part of it; returns them."""
-        if self.forms.leaves_apart(op):
+        if self.forms.splits_whole_vectors(op):
             self._masked_loop(op)
             return set()
         if self.single is not None and not op.outputs and fills_registers(list(op.body.block), self.level):
@@ -253,7 +261,7 @@ class Body(Accesses):
                 part = Body(self.code, single, ChainMap(names, self.names), self.callee, self.level)
                 part.sizes, part.prefetches = self.sizes, self.prefetches
                 part.ops(op.body.block)
-            loop.give([])
+            loop.yield_values([])
 
     def _loop_of(self, op: k.For, part: Part) -> None:
         """A loop that computes some of the results of a loop."""
@@ -291,7 +299,7 @@ class Body(Accesses):
         carried = [op.body.block.arguments[1 + at] for at in part.results]
         type = type_of(k.dtype_of(index))
         with self.code.counting(type, lower, upper, step, wraps, self._note_of(op, step)) as loop:
-            nodes = [loop.hand(self.type(value), start) for value, start in zip(carried, starts, strict=True)]
+            nodes = [loop.carry(self.type(value), start) for value, start in zip(carried, starts, strict=True)]
             loop.run()
             given, columns = nodes, dict[int, list[str]]()
             for turn in range(squares.turns if squares is not None else 1):
@@ -303,7 +311,7 @@ class Body(Accesses):
                     self._turn(part.ops, squares, turn, columns)
                 yielded = zip(part.results, carried, strict=True)
                 given = [self.formed(last[at], self.forms[value]) for at, value in yielded]
-            loop.give(given)
+            loop.yield_values(given)
         self.names.update(zip((op.outputs[at] for at in part.results), nodes, strict=True))
         return nodes
 
@@ -336,24 +344,24 @@ class Body(Accesses):
         first, bound = (lower, upper) if count is None else ("0", str(count - rest))
         with code.counting(type, first, bound, step, wraps=count is None, note=joins(number)) as loop:
             for value, at in carried.items():
-                self.names[value] = loop.hand(self.type(value), self.formed(op.start[at], self.forms[value]))
+                self.names[value] = loop.carry(self.type(value), self.formed(op.start[at], self.forms[value]))
                 self.names[op.outputs[at]] = self.names[value]
-            pointers = [loop.hand("ptr", base) for base in bases]
+            pointers = [loop.carry("ptr", base) for base in bases]
             loop.run()
             self.names[index] = loop.counter if first == lower else code.set(f"add {type} {lower}, {loop.counter}")
-            self._along(part, dict(zip(pointers, streams, strict=True)))
+            self._stream_ops(part, dict(zip(pointers, streams, strict=True)))
             moved = [
                 code.set(f"getelementptr {memory_type(stream.dtype)}, ptr {pointer}, i64 {stream.step}")
                 for stream, pointer in zip(streams, pointers, strict=True)
             ]
-            loop.give([*self._given(op, carried).values(), *moved])
+            loop.yield_values([*self._given(op, carried).values(), *moved])
         for turn in range(rest):
             self.names[index] = code.set(f"add {type} {lower}, {int(bound) + turn}")
             self.names.update((value, self.names[op.outputs[at]]) for value, at in carried.items())
-            self._along(part, dict(zip(pointers, streams, strict=True)), turn)
+            self._stream_ops(part, dict(zip(pointers, streams, strict=True)), turn)
             self.names.update((op.outputs[at], text) for at, text in self._given(op, carried).items())
 
-    def _along(self, part: Part, streams: Mapping[str, Stream], turn: int = 0) -> None:
+    def _stream_ops(self, part: Part, streams: Mapping[str, Stream], turn: int = 0) -> None:
         """Ops of an iteration of a part, whose loads go along streams. `streams`: by the pointers of the iteration
         `turn` turns before.
         """
@@ -401,10 +409,10 @@ class Body(Accesses):
         start = self._within(outer, start)
         firsts = [self.vector(first) for first in op.start]
         with code.counting("i64", "0", "-1", "1") as loop:
-            mask = loop.hand(flags, start)
-            self.names[index] = loop.hand(type, lower)
+            mask = loop.carry(flags, start)
+            self.names[index] = loop.carry(type, lower)
             for value, first, result in zip(carried, firsts, op.outputs, strict=True):
-                self.names[value] = self.names[result] = loop.hand(self.type(value), first)
+                self.names[value] = self.names[result] = loop.carry(self.type(value), first)
             code.fork(any_of(code, mask, self.width), loop.body, loop.done)
             code.begin(loop.body)
             self.mask = mask
@@ -415,7 +423,7 @@ class Body(Accesses):
                 given.append(code.set(f"select {flags} {mask}, {wide} {self.vector(new)}, {wide} {self.names[value]}"))
             following = code.set(f"add {type} {self.names[index]}, {step}")
             inside = code.set(f"icmp ult {type} {following}, {upper}")
-            loop.give([self._within(mask, inside), following, *given])
+            loop.yield_values([self._within(mask, inside), following, *given])
         self.mask = outer
 
     def branch(self, op: k.If) -> None:

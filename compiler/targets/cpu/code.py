@@ -116,8 +116,8 @@ class Code:
             type, lanes = f"<{2 * lanes} x {type.split()[-1]}", 2 * lanes
         return parts[0]
 
-    def ask_for(self, address: str, write: bool = False) -> None:
-        """Asks caches for the line of an address. `write`: it is written next."""
+    def prefetch(self, address: str, write: bool = False) -> None:
+        """Prefetches the cache line of an address. `write`: it is written next."""
         self.do(f"call void @llvm.prefetch.p0(ptr {address}, i32 {int(write)}, i32 3, i32 1)")
 
     def begin(self, label: str) -> None:
@@ -178,7 +178,7 @@ class Loop:
         self.code, self.type, self.upper = code, type, upper
         self.head, self.body, self.done = code.new("head"), code.new("body"), code.new("done")
         self.counter = ""
-        self._handed: list[tuple[int, str, str]] = []
+        self._carried: list[tuple[int, str, str]] = []
         self._next: list[str] = []
 
     def open(self, lower: str) -> "Loop":
@@ -190,7 +190,7 @@ class Loop:
         self.counter = self._node(self.type, lower)
         return self
 
-    def hand(self, type: str, start: str) -> str:
+    def carry(self, type: str, start: str) -> str:
         """A value that the first iteration gets as `start`."""
         return self._node(type, start)
 
@@ -200,15 +200,15 @@ class Loop:
         self.code.fork(condition, self.body, self.done)
         self.code.begin(self.body)
 
-    def give(self, values: list[str]) -> None:
-        """The values for the next iteration, in the order of `hand`."""
+    def yield_values(self, values: list[str]) -> None:
+        """The values for the next iteration, in the order of `carry`."""
         self._next = values
 
     def close(self, step: str, note: str) -> None:
         """Ends the body, and begins the block behind the loop. `note`: metadata of the jump back."""
         following = self.code.set(step)
         end = self.code.label
-        for (line, type, start), value in zip(self._handed, [following, *self._next], strict=True):
+        for (line, type, start), value in zip(self._carried, [following, *self._next], strict=True):
             name = self.code.lines[line].split(" = ")[0]
             self.code.lines[line] = f"{name} = phi {type} [ {start}, %{self._before} ], [ {value}, %{end} ]"
         self.code.do(f"br label %{self.head}{note}")
@@ -216,5 +216,5 @@ class Loop:
 
     def _node(self, type: str, start: str) -> str:
         name = self.code.set("phi")
-        self._handed.append((len(self.code.lines) - 1, type, start))
+        self._carried.append((len(self.code.lines) - 1, type, start))
         return name

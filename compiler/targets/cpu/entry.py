@@ -117,13 +117,13 @@ class EntryText(WorkgroupOps):
             self.names[index] = loop.counter
             for value, start, result, is_common in zip(carried, op.start, op.outputs, common, strict=True):
                 if is_common:
-                    name = loop.hand(type_of(k.dtype_of(value)), self._one(start))
+                    name = loop.carry(type_of(k.dtype_of(value)), self._one(start))
                     self.names[value] = self.names[result] = name
             loop.run()
             self._workgroup(op.body.block)
             given = list(zip(carried, k.yielded(op.body.block), common, strict=True))
             self._copy([(new, self.kept[value]) for value, new, is_common in given if not is_common])
-            loop.give([self._one(new) for _, new, is_common in given if is_common])
+            loop.yield_values([self._one(new) for _, new, is_common in given if is_common])
 
     def _branch(self, op: k.If) -> None:
         """A branch with barriers, which all invocations take alike."""

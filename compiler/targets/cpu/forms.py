@@ -160,7 +160,7 @@ class Forms:
 
     def _loop(self, op: k.For) -> None:
         index, *carried = op.body.block.arguments
-        if self.leaves_apart(op):
+        if self.splits_whole_vectors(op):
             self.diverges = True
             self.of.update(dict.fromkeys((index, *carried, *op.outputs), VARYING))
             self._visit_apart(op.body.block)
@@ -178,7 +178,7 @@ class Forms:
             forms, (self.gathers, self.masked, self.always_masked) = joined, before
         self.of.update(zip(op.outputs, forms, strict=True))
 
-    def leaves_apart(self, op: k.For) -> bool:
+    def splits_whole_vectors(self, op: k.For) -> bool:
         """Whether lanes may leave a loop at different times. They do not if each takes every n-th number, and only
         whole vectors of numbers are below the upper bound.
         """

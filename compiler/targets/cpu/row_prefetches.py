@@ -85,9 +85,9 @@ def _follows(value: Value) -> bool:
     return isinstance(op, k.Scalar) and any(map(_follows, op.operands))
 
 
-def ask_for(code: Code, at: str, ahead: Ahead, lanes: int) -> None:
+def prefetch_lines(code: Code, at: str, ahead: Ahead, lanes: int) -> None:
     """Asks for the lines of some elements. `at`: the address of the element of that memory with the index of a load."""
     first = ahead.distance * ahead.itemsize
     for place in range(first, first + lanes * ahead.itemsize, LINE):
         line = code.set(f"getelementptr i8, ptr {at}, i64 {place}")
-        code.ask_for(line)
+        code.prefetch(line)

@@ -127,7 +127,7 @@ def _groups(loads: list[k.Load], index: Value | None, forms: Forms) -> list[tupl
     return [(key[0], group) for key, group in found.items()]  # type: ignore[index]
 
 
-def woven_stores(ops: Sequence[Operation], forms: Forms) -> dict[k.Store, list[k.Store]]:
+def interleaved_stores(ops: Sequence[Operation], forms: Forms) -> dict[k.Store, list[k.Store]]:
     """The stores of neighbours by each lane, as many as the lanes' places are apart: last store -> its stores in the
     order of memory. Others of them have an empty list. Only computations stand between them.
     """
@@ -149,18 +149,18 @@ def woven_stores(ops: Sequence[Operation], forms: Forms) -> dict[k.Store, list[k
     return found
 
 
-def store_woven(code: Code, first: str, columns: Sequence[str], dtype: DType, lanes: int) -> None:
+def store_interleaved(code: Code, first: str, columns: Sequence[str], dtype: DType, lanes: int) -> None:
     """Stores vectors whose lanes alternate in memory. `first`: the address of lane 0 of the first vector."""
     type, wide, count = memory_type(dtype), memory_type(dtype, lanes), len(columns)
     for number in range(count):
         places = [divmod(number * lanes + lane, count) for lane in range(lanes)]
-        woven = columns[0]
+        interleaved = columns[0]
         for column in range(1, count):
             kept = [row if column == 1 and not own else lane for lane, (row, own) in enumerate(places)]
             order = [lanes + row if own == column else at for (row, own), at in zip(places, kept, strict=True)]
-            woven = code.shuffle(wide, woven, order, columns[column])
+            interleaved = code.shuffle(wide, interleaved, order, columns[column])
         at = code.set(f"getelementptr inbounds {type}, ptr {first}, i64 {number * lanes}")
-        code.do(f"store {wide} {woven}, ptr {at}, align {dtype.itemsize}")
+        code.do(f"store {wide} {interleaved}, ptr {at}, align {dtype.itemsize}")
 
 
 def load_square(code: Code, first: str, stride: int, dtype: DType, lanes: int) -> list[str]:
