@@ -215,7 +215,7 @@ def test_every_phase_continues_to_the_same_files(tmp_path: Path) -> None:
 def test_values_need_a_file() -> None:
     text = compiler.Compilation(targets=("reference",), parameters=Path("x")).text(constant_network(), "flow")
     job = compiler.Compilation(targets=("reference",), start="flow")
-    with pytest.raises(CompileError, match=r"parameters .*dot_general.* have values: --parameters=FILE says where"):
+    with pytest.raises(CompileError, match=r"parameters .*dot_general.* have values, and no file"):
         job.write_parameters(job.rows(text))
 
 
