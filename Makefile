@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO := build/demo
+# processes that run tests: one more than processors, as a test waits for other processes a tenth of its time
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 # compiled byte code is kept, whatever the environment says: tests start hundreds of Python processes
 export PYTHONDONTWRITEBYTECODE :=
 
@@ -38,10 +40,10 @@ drivers: | $(BIN)/python ## install PoCL, Intel's OpenCL runtime (404 MB; not wi
 	@sh .ci/drivers $(VENV)
 
 test: $(VENV)/ready-test drivers ## run the everyday tests on every driver that can run here (some 20 minutes on two cores)
-	$(BIN)/python -m pytest -n 2 -rs -q -m "not long"
+	$(BIN)/python -m pytest -n $(WORKERS) -rs -q -m "not long"
 
 test-all: $(VENV)/ready-test drivers ## run every test on every driver that can run here (an hour on two cores)
-	$(BIN)/python -m pytest -n 2 -rs -q
+	$(BIN)/python -m pytest -n $(WORKERS) -rs -q
 
 lint: $(VENV)/ready-test ## style
 	$(BIN)/ruff check .

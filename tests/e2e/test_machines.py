@@ -59,7 +59,7 @@ Q, K = normal(3, 20, 24), normal(3, 27, 24)
 IMAGE, WEIGHTS = normal(1, 10, 14, 32), normal(3, 3, 32, 24)
 #: function, arguments, entries in blocks
 COMMON = common, (IMAGE, WEIGHTS, Q, K, normal(24)), 2
-OTHERS = others, (normal(1, 26, 27, 9), normal(3, 3, 9, 24), normal(2, 12, 10, 11), normal(20, 12, 3, 3), Q, K), 5
+OTHERS = others, (normal(1, 26, 27, 9), normal(3, 3, 9, 24), normal(2, 12, 10, 11), normal(20, 12, 3, 3), Q, K), 8
 
 
 def source_of(function: Any, arguments: tuple[Array, ...]) -> Any:
@@ -82,7 +82,8 @@ def test_blocks_compute_what_jax_does(device: str, program: Any, load_on: LoadOn
         np.testing.assert_allclose(got.astype(np.float64), wide, rtol=1e-5, atol=2e-6 * np.abs(wide).max())
     if function is others:
         same = load_on(compiler.compile(source, targets=[profile], machines=("cpu",)), device).main(*arguments)
-        assert [np.asarray(x).tobytes() for x in same] == [np.asarray(x).tobytes() for x in results]
+        equal = [np.asarray(x).tobytes() == np.asarray(y).tobytes() for x, y in zip(same, results, strict=True)]
+        assert equal == [True, False, True, True, True]  # the second is transposed for processors, and sums in an order
 
 
 def test_a_batch_of_any_size(load_on: LoadOn) -> None:
