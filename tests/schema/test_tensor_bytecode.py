@@ -234,7 +234,11 @@ REFUSED = [
         lambda c: c.emit("dot_general", (0, 0), (), (), (0, 1), (1,), F32),
         "contracting dimensions [2, 3] of",
     ),
-    ("call name", lambda c: c.emit("library_call", (0,), (tensor(),), "gemm", ()), "'gemm' is not the name of a library function"),
+    (
+        "call name",
+        lambda c: c.emit("library_call", (0,), (tensor(),), "gemm", ()),
+        "'gemm' is not the name of a library function",
+    ),
     ("call results", lambda c: c.emit("library_call", (0,), (), "a.b", ()), "results (): one is needed"),
     (
         "call of nothing",
