@@ -3,8 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO := build/demo
-# processes that run tests: one more than processors, as a test waits for other processes a tenth of its time
-WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+# processes that run tests: one more than two processors, as a test waits for other processes a tenth of its time
+WORKERS ?= 3
 # compiled byte code is kept, whatever the environment says: tests start hundreds of Python processes
 export PYTHONDONTWRITEBYTECODE :=
 
