@@ -54,7 +54,7 @@ MAX_SIBLING_GROUPS: Final = 64
 #: most constants of a group that take more than `large` bytes: on devices that bind four buffers, all others share one
 MAX_LARGE: Final = 3
 #: from this many reads of each element on, the result of an op is put in memory, not fused into a dot: each fused read
-#: tests for the edges, or for the operand that has the element
+#: tests for the edges or for the operand that has the element, or is out of the order of memory
 MANY_READS: Final[dict[type[Operation], int]] = {Pad: 16, Concatenate: 64, Transpose: 16}
 #: fewest neighbours along the last axis of a concatenation that is put in memory before a transposition turns them: a
 #: tile reads one operand

@@ -47,13 +47,8 @@ def _reduce_window(op: ReduceWindow, rewriter: Rewriter) -> bool:
     return rewriter.replace(op, [x.value for x in made])
 
 
-def _by(make: Callable[[Any, Rewriter], Value]) -> Pattern:
-    """A pattern that replaces an op by the value that a function makes for it."""
-    return lambda op, rewriter: rewriter.replace(op, [make(op, rewriter)])
-
-
-def _form_by(make: Callable[[Any, Rewriter], Value | None]) -> Pattern:
-    """As `_by`, of a function that makes nothing for some ops."""
+def _by(make: Callable[[Any, Rewriter], Value | None]) -> Pattern:
+    """A pattern that replaces an op by the value that a function makes for it, and keeps it if that is None."""
 
     def pattern(op: Operation, rewriter: Rewriter) -> bool:
         made = make(op, rewriter)
@@ -63,12 +58,12 @@ def _form_by(make: Callable[[Any, Rewriter], Value | None]) -> Pattern:
 
 
 PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
-    Convolution.name: (_form_by(without_base_dilation), _by(as_dot)),
+    Convolution.name: (_by(without_base_dilation), _by(as_dot)),
     ReduceWindow.name: (_reduce_window,),
     SelectAndScatter.name: (_by(as_reductions),),
 }
 #: transposed operands are measured on processors; a microcontroller has no memory for them
 PATTERNS_OF_PROCESSORS: Final[dict[str, tuple[Pattern, ...]]] = {
     **PATTERNS,
-    Convolution.name: (_form_by(features_last), *PATTERNS[Convolution.name]),
+    Convolution.name: (_by(features_last), *PATTERNS[Convolution.name]),
 }
